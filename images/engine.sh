@@ -1,0 +1,75 @@
+#!/bin/sh
+# A Docker Engine for this machine: engine.sh
+#
+# Uses the one that answers. Else, as root on Debian or Ubuntu, installs the distribution's docker.io and starts it
+# without systemd. Else says in one line what is missing, and exits 3: callers then use the process engine.
+set -eu
+
+state=${XDG_STATE_HOME:-${TMPDIR:-/tmp}}/talos-orch
+log=$state/dockerd.log
+patience=60
+
+missing() {
+    echo "engine.sh: $*" >&2
+    exit 3
+}
+
+# Not `docker info`: the client may be missing while the engine is there, and Python is what talks to it.
+answers() {
+    if command -v docker >/dev/null 2>&1; then
+        docker version --format '{{.Server.Version}}' >/dev/null 2>&1
+    else
+        [ -S /var/run/docker.sock ] && command -v curl >/dev/null 2>&1 &&
+            curl --silent --fail --max-time 5 --unix-socket /var/run/docker.sock http://localhost/_ping >/dev/null
+    fi
+}
+
+wait_for_engine() {
+    waited=0
+    until answers; do
+        waited=$((waited + 1))
+        [ "$waited" -lt "$patience" ] || return 1
+        sleep 1
+    done
+}
+
+install_engine() {
+    echo "engine.sh: installing docker.io, iptables and mmdebstrap from the distribution" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    if apt-get update -qq >"$state/apt.log" 2>&1; then
+        apt-get install -qq -y --no-install-recommends docker.io iptables mmdebstrap >>"$state/apt.log" 2>&1 && return
+    fi
+    missing "the distribution's docker.io could not be installed (see $state/apt.log): install Docker by hand"
+}
+
+start_engine() {
+    echo "engine.sh: starting dockerd (log: $log)" >&2
+    # Its own session: it must outlive this script, make and the terminal.
+    setsid dockerd >"$log" 2>&1 </dev/null &
+    wait_for_engine ||
+        missing "dockerd did not start within $patience s (see $log): start Docker by hand, or use --engine process"
+}
+
+if answers; then
+    exit 0
+fi
+if [ -n "${DOCKER_HOST:-}" ]; then
+    missing "no engine answers at DOCKER_HOST=$DOCKER_HOST: start it, or unset DOCKER_HOST"
+fi
+if [ "$(id -u)" != 0 ]; then
+    if [ -S /var/run/docker.sock ] && [ ! -w /var/run/docker.sock ]; then
+        missing "this user may not talk to the Docker Engine: join the docker group, then log in again"
+    fi
+    missing "no Docker Engine answers, and installing one needs root: install and start Docker, or run this as root"
+fi
+mkdir -p "$state"
+if ! command -v dockerd >/dev/null 2>&1; then
+    command -v apt-get >/dev/null 2>&1 ||
+        missing "no Docker Engine here, and this is not Debian or Ubuntu: install Docker and start it"
+    install_engine
+    # The package may have started it through an init system.
+    if answers; then
+        exit 0
+    fi
+fi
+start_engine

@@ -1,0 +1,174 @@
+"""Settings: flags over environment (``TALOS_ORCH_…``) over file over defaults, each value with where it came from.
+
+The file is ``talos-orch.toml``, or ``[tool.talos-orch]`` in ``pyproject.toml``, in the working directory. This module and
+``cli.py`` are the only ones that look at the environment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import getpass
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import SettingsError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE, PYPROJECT, PREFIX = "talos-orch.toml", "pyproject.toml", "TALOS_ORCH_"
+DEFAULT_SCRIPT = "experiment.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every option of ``launch``. None means: decide from the machine and the script."""
+
+    script: str | None = None
+    workers: int | None = None
+    gpus: str | None = None
+    name: str | None = None
+    runs: str = "runs"
+    engine: str = "docker"
+    image: str | None = None
+    backend: str | None = None
+    build: bool = True
+    memory: str | None = None
+    cpus: float | None = None
+    threads: int | None = None
+    shm_size: str | None = None
+    seed: int = 0
+    keep_models: str = "best:10"
+    project: str | None = None
+    workdir: str | None = None
+    network: str = "bridge"
+    python: str | None = None
+    env: tuple[str, ...] = ()
+    sources: dict[str, str] = field(default_factory=dict, compare=False)
+
+
+_FIELDS = {entry.name: entry for entry in dataclasses.fields(Settings) if entry.name != "sources"}
+_NUMBERS: dict[str, type[int] | type[float]] = {"workers": int, "threads": int, "seed": int, "cpus": float}
+_CHOICES = {
+    "engine": ("docker", "process"),
+    "backend": ("tensorflow", "torch", "both"),
+    "network": ("bridge", "none"),
+}
+
+
+def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Settings:
+    """Merge the four sources; SettingsError names the source and the key of what is unknown or malformed."""
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(_FIELDS, "default")
+    for name, value, where in (*_from_file(folder), *_from_environment(environ)):
+        values[name] = _checked(name, value, where)
+        sources[name] = where
+    for name, value in flags.items():
+        if value is None or value == ():
+            continue
+        values[name] = _checked(name, value, f"--{name.replace('_', '-')}")
+        sources[name] = "flag"
+    return Settings(**values, sources=sources)
+
+
+def _from_file(folder: Path) -> list[tuple[str, Any, str]]:
+    own, project = folder / FILE, folder / PYPROJECT
+    for path, table in ((own, None), (project, "talos-orch")):
+        if not path.is_file():
+            continue
+        try:
+            data: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            raise SettingsError(f"{path.name}: not readable as TOML ({error})") from error
+        if table is not None:
+            data = data.get("tool", {}).get(table)
+        if data is not None:
+            return [(_known(key, path.name), value, path.name) for key, value in data.items()]
+    return []
+
+
+def _from_environment(environ: Mapping[str, str]) -> list[tuple[str, Any, str]]:
+    found = []
+    for variable, value in environ.items():
+        name = variable[len(PREFIX) :].lower()
+        if variable.startswith(PREFIX) and name in _FIELDS:
+            found.append((name, tuple(value.split()) if name == "env" else value, variable))
+    return found
+
+
+def _known(key: str, where: str) -> str:
+    name = key.replace("-", "_")
+    if name not in _FIELDS:
+        close = difflib.get_close_matches(name, _FIELDS, 1)
+        hint = f"; did you mean {close[0].replace('_', '-')!r}?" if close else f"; known are: {', '.join(_FIELDS)}"
+        raise SettingsError(f"{where}: unknown key {key!r}{hint}")
+    return name
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    """Bring a value into its field's type."""
+    if name in _NUMBERS:
+        try:
+            return _NUMBERS[name](value)
+        except (TypeError, ValueError):
+            raise SettingsError(f"{where}: {name} {value!r} is not a number") from None
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise SettingsError(f"{where}: {name} {value!r}: give {' or '.join(_CHOICES[name])}")
+    if name == "build":
+        return value if isinstance(value, bool) else str(value).lower() in ("1", "true", "yes", "on")
+    if name == "env":
+        return tuple(str(item) for item in value)
+    if name == "gpus" and isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the process finds around it, read once."""
+
+    environ: dict[str, str]
+    folder: Path
+    uid: int
+    gid: int
+    user_name: str
+    timezone: str
+    cache: Path
+    python: str
+
+
+def read_surroundings(environ: Mapping[str, str]) -> Surroundings:
+    """Look around: user, time zone, caches, interpreter."""
+    home = environ.get("HOME") or "/"
+    return Surroundings(
+        environ=dict(environ),
+        folder=Path.cwd(),
+        uid=os.getuid(),
+        gid=os.getgid(),
+        user_name=_user_name(),
+        timezone=_timezone(environ),
+        cache=Path(environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")) / "talos-orch",
+        python=sys.executable,
+    )
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a uid without a name, as in many containers
+        return "talos"
+
+
+def _timezone(environ: Mapping[str, str]) -> str:
+    if environ.get("TZ"):
+        return environ["TZ"]
+    link = os.path.realpath("/etc/localtime")
+    _, found, name = link.partition("/zoneinfo/")
+    return name if found else "UTC"

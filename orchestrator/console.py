@@ -1,0 +1,298 @@
+"""Everything that is drawn or said to a person; the only module that does. Words go to stderr, data to stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rich.console import Console as RichConsole
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.coordinator.events import (
+    Event,
+    Notice,
+    Output,
+    StageBegun,
+    StageEnded,
+    Tick,
+    TrialDone,
+    event_json,
+)
+from orchestrator.scan.objective import choose_metric, lower_is_better, rank_key
+from orchestrator.schema import COMPLETED, TrialRecord
+
+
+class View(Protocol):
+    """One way to show a launch."""
+
+    def show(self, event: Event) -> None:
+        """Take an event."""
+
+    def say(self, text: str) -> None:
+        """Say a sentence."""
+
+    def close(self) -> None:
+        """Leave the screen in order."""
+
+
+def choose_view(*, as_json: bool) -> View:
+    """JSON lines when asked for, a live table on a terminal, lines of text otherwise."""
+    if as_json:
+        return JsonView()
+    return LiveView() if sys.stderr.isatty() else LineView()
+
+
+class JsonView:
+    """One JSON object per event on stdout; sentences are events too."""
+
+    def show(self, event: Event) -> None:
+        """Write the event."""
+        data = event_json(event)
+        if data is not None:
+            write_json_line(data)
+
+    def say(self, text: str) -> None:
+        """Write a sentence as an event."""
+        write_json_line({"event": "info", "text": text})
+
+    def close(self) -> None:
+        """Nothing to put in order."""
+
+
+class LineView:
+    """One line per event, for a pipe or a log."""
+
+    def __init__(self) -> None:
+        self._done = 0
+        self._rows = 0
+
+    def show(self, event: Event) -> None:
+        """Write the event; the script's own output goes where it would have gone."""
+        if isinstance(event, Output):
+            write_output(event)
+        elif isinstance(event, StageBegun):
+            self._done, self._rows = 0, event.plan.rows
+            self.say(stage_line(event))
+        elif isinstance(event, TrialDone):
+            self._done += 1
+            self.say(f"[{self._done}/{self._rows}] {trial_line(event.record)}")
+        elif isinstance(event, StageEnded):
+            self.say(ended_line(event))
+        elif isinstance(event, Notice):
+            self.say(event.text)
+
+    def say(self, text: str) -> None:
+        """Write one line to stderr."""
+        sys.stderr.write(f"talos-orch: {printable(text)}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Nothing to put in order."""
+
+
+class LiveView:
+    """One table that is redrawn, with everything else scrolling above it."""
+
+    def __init__(self) -> None:
+        self._console = RichConsole(stderr=True, highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._running = False
+        self._pending = {"out": "", "err": ""}
+        self._best: TrialRecord | None = None
+        self._began = time.monotonic()
+        self._metric: str | None = None
+
+    def show(self, event: Event) -> None:
+        """Draw the event."""
+        if isinstance(event, Output):
+            self._output(event)
+        elif isinstance(event, Tick):
+            self._draw(event)
+        elif isinstance(event, StageBegun):
+            self._best, self._began, self._metric = None, time.monotonic(), event.plan.objective
+            self.say(stage_line(event))
+        elif isinstance(event, TrialDone):
+            self._note(event.record)
+        elif isinstance(event, StageEnded):
+            self._pause()
+            self.say(ended_line(event))
+        elif isinstance(event, Notice):
+            self.say(event.text)
+
+    def say(self, text: str) -> None:
+        """Print a sentence above the table."""
+        self._console.print(Text(f"talos-orch: {printable(text)}", style="dim"))
+
+    def close(self) -> None:
+        """Take the table away."""
+        for stream, rest in self._pending.items():
+            if rest:
+                write_output(Output(stream=stream, text=rest))
+        self._pause()
+
+    def _pause(self) -> None:
+        if self._running:
+            self._live.update(Text(""), refresh=True)
+            self._live.stop()
+            self._running = False
+
+    def _output(self, event: Output) -> None:
+        if not self._running:
+            write_output(event)
+            return
+        *lines, self._pending[event.stream] = (self._pending[event.stream] + event.text).split("\n")
+        for line in lines:
+            if event.stream == "out" and not sys.stdout.isatty():
+                write_output(Output(stream="out", text=line + "\n"))
+            else:
+                self._console.print(Text(printable(line)))
+
+    def _note(self, record: TrialRecord) -> None:
+        if record.status != COMPLETED:
+            self._console.print(Text(printable(trial_line(record)), style="red"))
+            return
+        metric = choose_metric(list(record.metrics), self._metric)
+        if metric is None:
+            return
+        value = rank_key(metric, record.metrics.get(metric))
+        if self._best is None or value < rank_key(metric, self._best.metrics.get(metric)):
+            self._best = record
+
+    def _draw(self, tick: Tick) -> None:
+        if not tick.workers:
+            self._pause()
+            return
+        if not self._running:
+            self._live.start()
+            self._running = True
+        table = Table(box=None, pad_edge=False, header_style="bold", caption=self._caption(tick), caption_justify="left")
+        for name in ("worker", "device", "state", "done", "failed", "left", "row"):
+            table.add_column(name, justify="left" if name in ("device", "state") else "right")
+        for view in tick.workers:
+            row = "" if view.current is None else str(view.current)
+            device = view.device[:16]
+            table.add_row(str(view.worker), device, view.state, str(view.done), str(view.failed), str(view.left), row)
+        self._live.update(table, refresh=True)
+
+    def _caption(self, tick: Tick) -> str:
+        seconds = time.monotonic() - self._began
+        rate = tick.done / seconds if seconds > 0 else 0.0
+        left = f", {show_seconds((tick.rows - tick.done) / rate)} left" if rate > 0 else ""
+        text = f"{tick.done}/{tick.rows} rows, {rate:.2g} rows/s{left}"
+        if self._best is not None:
+            metric = choose_metric(list(self._best.metrics), self._metric)
+            text += f"; best {metric} {_number(self._best.metrics.get(str(metric)))} in row {self._best.row}"
+        return text
+
+
+def write_output(event: Output) -> None:
+    """Pass the script's own output on, unchanged, to the stream on which it came."""
+    stream = sys.stdout if event.stream == "out" else sys.stderr
+    stream.write(event.text)
+    stream.flush()
+
+
+def write_json_line(data: dict[str, Any]) -> None:
+    """Write one JSON object on one line of stdout."""
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def write_data(text: str) -> None:
+    """Write data to stdout."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def write_error(text: str) -> None:
+    """Write the one line of an error."""
+    sys.stderr.write(f"talos-orch: error: {printable(text)}\n")
+
+
+def printable(text: str) -> str:
+    """Take terminal escapes and other control characters out of text that user code may have made."""
+    return "".join(mark if mark.isprintable() or mark in "\t\n" else "\N{REPLACEMENT CHARACTER}" for mark in text)
+
+
+def stage_line(event: StageBegun) -> str:
+    """Announce a Scan."""
+    plan = event.plan
+    keys = ", ".join(plan.keys[:8]) + (" …" if len(plan.keys) > 8 else "")
+    return f"Scan {plan.stage} {plan.experiment_name!r}: {plan.rows} rows of {keys} on {event.workers} workers"
+
+
+def ended_line(event: StageEnded) -> str:
+    """Say how a Scan ended."""
+    result = event.result
+    bad = f", {result.failed + result.lost} failed" if result.failed + result.lost else ""
+    return f"Scan {result.stage} {result.status}: {result.completed} of {result.rows} rows completed{bad}"
+
+
+def trial_line(record: TrialRecord) -> str:
+    """Say what became of a row."""
+    if record.status != COMPLETED:
+        return f"row {record.row} {record.status} ({record.cause}) on worker {record.worker}: {record.error}"
+    metrics = " ".join(f"{name}={_number(value)}" for name, value in list(record.metrics.items())[:4])
+    return f"row {record.row} completed on worker {record.worker} in {show_seconds(record.duration)}: {metrics}"
+
+
+def show_seconds(seconds: float) -> str:
+    """Write a time for people."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def summary_lines(records: list[TrialRecord], keys: list[str], cell: Callable[[Any], Any], count: int = 5) -> list[str]:
+    """Give the best rows as a small table, and the failures grouped by cause."""
+    completed = [record for record in records if record.status == COMPLETED]
+    lines: list[str] = []
+    names = list(dict.fromkeys(name for record in completed for name in record.metrics))
+    metric = choose_metric(names, "val_acc")
+    if metric is not None:
+        best = sorted(completed, key=lambda record: rank_key(metric, record.metrics.get(metric)))[:count]
+        lines.append(f"best rows by {metric} ({'lowest' if lower_is_better(metric) else 'highest'} first):")
+        header = ["row", metric, *keys]
+        body = [[str(record.row), _number(record.metrics.get(metric)), *(_short(cell(record.params.get(key))) for key in keys)]
+                for record in best]  # fmt: skip
+        lines += _aligned([header, *body])
+    groups: dict[tuple[str, str], list[int]] = {}
+    for record in records:
+        if record.status != COMPLETED:
+            groups.setdefault((str(record.cause), str(record.error)), []).append(record.row)
+    for (cause, error), rows in sorted(groups.items(), key=lambda item: -len(item[1]))[:count]:
+        shown = ", ".join(map(str, rows[:8])) + (" …" if len(rows) > 8 else "")
+        lines.append(f"{len(rows)} failed ({cause}): {error} [row {shown}]")
+    return lines
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 24 else "…" + text[-23:]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def table_text(headers: list[str], rows: list[list[str]]) -> str:
+    """Write an aligned table for people."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(item)) for item in row))
+    console = RichConsole(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 240)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()

@@ -1,0 +1,236 @@
+"""The loop that carries a sweep from its first container to its merged result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.coordinator.clock import Clock
+from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, Tick, TrialDone, WorkerView
+from orchestrator.coordinator.members import Members, last_word, worker_spec_name
+from orchestrator.coordinator.outputs import ScriptOutput
+from orchestrator.coordinator.stage import Stage, Tally
+from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
+from orchestrator.engine.base import Ended
+from orchestrator.errors import ContractError, InputError, StoppedError
+from orchestrator.records.atomic import read_json, write_json
+from orchestrator.records.layout import SweepDir
+from orchestrator.results.frame import frame_of, write_csv
+from orchestrator.results.merge import write_merged
+from orchestrator.schema import COMPLETED, LOST, StagePlan, StageResult, SweepFile
+
+_LOOK_EVERY = 0.02  # seconds between two looks at the sweep's files
+_ASK_ENGINE_EVERY = 0.25
+_BEAT_EVERY = 2.0
+_TICK_EVERY = 0.25
+_MOST_ATTEMPTS = 3  # starts of one worker's container
+_PATIENCE = 5.0  # seconds for workers to end by themselves once nothing is left to do
+
+
+class Coordinator:
+    """Runs one sweep. ``totals`` counts over all stages; ``driver_word`` is how the script ended."""
+
+    def __init__(self, sweep: SweepFile, folder: SweepDir, members: Members, switch: StopSwitch, clock: Clock) -> None:
+        self._sweep, self._folder, self._members = sweep, folder, members
+        self._switch, self._clock = switch, clock
+        self._stage: Stage | None = None
+        self._stages = 0
+        self._draining = False
+        self._script = ScriptOutput(folder.driver)
+        self._due: dict[str, float] = {}
+        self._device = {share["worker"]: ",".join(share["gpus"]) or "cpu" for share in sweep.shares}
+        self.totals = {"rows": 0, COMPLETED: 0, "failed": 0, LOST: 0}
+        self.stages = 0
+        self.timings: dict[str, float] = {}
+        self.driver_word: dict[str, Any] = {}
+        self.stopped = False
+
+    def watch(self) -> Iterator[Event]:
+        """Start the driver and see the sweep through; raises InputError and its kin, StoppedError when killed."""
+        self._mark("ready_to_start")
+        self._members.start_driver()
+        self._mark("driver_started")
+        while True:
+            if self._is_due("beat", _BEAT_EVERY):
+                self._members.beat()
+            yield from self._script.read()
+            yield from self._heed_stop()
+            yield from self._next_stage()
+            ended = self._members.ended() if self._is_due("engine", _ASK_ENGINE_EVERY) else []
+            if self._stage is not None:
+                yield from self._advance(self._stage, ended)
+            if any(each.member == "driver" for each in ended):
+                break
+            if self._is_due("tick", _TICK_EVERY):
+                yield self._tick()
+            self._clock.sleep(_LOOK_EVERY)
+        yield from self._script.read()
+        self.driver_word = last_word(self._folder.driver) or {
+            "kind": "died", "message": "the driver's container ended without a word", "scans": self.stages,
+        }  # fmt: skip
+        self._mark("script_ended")
+
+    def _mark(self, what: str) -> None:
+        self.timings.setdefault(what, round(self._clock.steady() - self._clock.started, 3))
+
+    def _is_due(self, what: str, every: float) -> bool:
+        now = self._clock.steady()
+        if now < self._due.get(what, 0.0):
+            return False
+        self._due[what] = now + every
+        return True
+
+    # -- stages --------------------------------------------------------------------------------------------------
+
+    def _next_stage(self) -> Iterator[Event]:
+        """Begin the stage that the driver has planned, if it has."""
+        path = self._folder.driver.stage(self.stages + 1).plan
+        if self._stage is not None or not os.path.exists(path):
+            return
+        plan = StagePlan.from_json(read_json(path), path)
+        self.stages += 1
+        self._mark("planned")
+        self.totals["rows"] += plan.rows
+        asked = len(self._sweep.shares)
+        count = min(asked, plan.rows)
+        if count < asked:
+            yield Notice(text=f"{asked} workers asked for and {plan.rows} rows to run: {count} workers are enough")
+        if self._draining:
+            stage = Stage(plan=plan, folder=self._folder, workers=[])
+            yield from self._finish(stage, "paused", "stopped before this Scan")
+            return
+        started = self._members.start_workers(count)
+        workers = sorted(self._members.alive)[:count] if self._members.alive else started
+        if not workers:
+            raise StoppedError("no worker is left to run the rows of this Scan; look into workers/*/log.txt")
+        self._stage = Stage(plan=plan, folder=self._folder, workers=workers)
+        self._stage.deal()
+        self._mark("workers_started")
+        copied = sorted(number for number in started if self._members.views.get(number) == "copy")
+        if copied and self._sweep.engine == "docker":
+            yield Notice(text="this engine refuses overlay views: each worker has a copy of the project instead")
+        yield StageBegun(plan=plan, workers=len(workers))
+
+    def _advance(self, stage: Stage, ended: list[Ended]) -> Iterator[Event]:
+        for record in stage.read_new():
+            if record.status == COMPLETED:
+                self._mark("first_result")
+            if record.contract_error and stage.completed == 0:
+                raise ContractError(f"row {record.row}: {record.error}")
+            yield TrialDone(record=record)
+        for each in ended:
+            if each.member != "driver":
+                yield from self._worker_ended(stage, each)
+        if stage.finished:
+            yield from self._finish(stage, "complete", None)
+        elif self._draining and not self._members.alive:
+            stage.set_aside()
+            yield from self._finish(stage, "paused", "stopped on request")
+        elif not self._draining:
+            stage.balance()
+
+    def _finish(self, stage: Stage, status: str, reason: str | None) -> Iterator[Event]:
+        """Merge, write the table, and let the driver go on; ``result.json`` comes last."""
+        place = self._folder.driver.stage(stage.plan.stage)
+        records = write_merged(self._folder, stage.plan.stage, stage.records.values(), self._sweep.keep_models)
+        write_csv(frame_of(records), place.results)
+        lost = sum(record.status == LOST for record in records)
+        failed = len(records) - stage.completed - lost
+        for key, value in ((COMPLETED, stage.completed), ("failed", failed), (LOST, lost)):
+            self.totals[key] += value
+        result = StageResult(stage.plan.stage, status, stage.plan.rows, stage.completed, failed, lost, reason)
+        write_json(place.result, result.to_json())
+        self._mark("rows_done")
+        self.stopped = self.stopped or status != "complete"
+        self._stage = None
+        yield StageEnded(result=result)
+
+    # -- ends ----------------------------------------------------------------------------------------------------
+
+    def _worker_ended(self, stage: Stage, ended: Ended) -> Iterator[Event]:
+        number = int(ended.member[1:])
+        if number not in self._members.alive or ended.attempt < self._members.attempts[number] and not ended.error:
+            return
+        self._members.alive.discard(number)
+        for record in stage.read_new():  # its last records count before its rows go to others
+            yield TrialDone(record=record)
+        word = self._members.last_word(number)
+        if self._draining or stage.finished:
+            return
+        said = str(word.get("message") or "")
+        unfit = word.get("reason") in ("refused", "script-ended", "failed")
+        cause, text = ("unknown", said) if said else _cause(ended)
+        heirs = [worker for worker in stage.workers if worker in self._members.alive]
+        stage.workers = heirs
+        lost = stage.rescue(number, heirs, f"worker {number}: {text}", cause)
+        if lost is not None:
+            yield Notice(text=f"row {lost.row} ended its worker's container twice and is given up: {text}", level="warning")
+        if unfit and not heirs:
+            raise InputError(f"no worker can run this script's rows; worker {number}: {text}")
+        yield Notice(text=f"worker {number} ended: {text}", level="warning")
+        if not unfit and self._members.attempts[number] < _MOST_ATTEMPTS:
+            self._members.replace(number)
+            stage.workers = sorted([*heirs, number])
+        elif not heirs:
+            raise StoppedError(f"no worker is left; the last one, worker {number}, ended: {text}")
+
+    def _heed_stop(self) -> Iterator[Event]:
+        self._switch.read_request(self._folder.stop)
+        if self._switch.level >= KILL:
+            self.stopped = True
+            raise KeyboardInterrupt
+        if self._switch.level == DRAIN and not self._draining:
+            self._draining = True
+            if self._stage is not None:
+                self._stage.set_aside()
+            self._members.ask_to_stop()
+            yield Notice(text="stopping: rows in hand finish, the others are left (again, or stop --now, ends it at once)")
+
+    def settle(self) -> None:
+        """End what still runs, workers first by themselves, and remove every container and volume."""
+        self._members.ask_to_stop()
+        deadline = self._clock.steady() + _PATIENCE
+        while self._clock.steady() < deadline and self._switch.level < KILL:
+            gone = {each.member for each in self._members.ended()}
+            if all(worker_spec_name(number) in gone for number in self._members.alive):
+                break
+            self._clock.sleep(_LOOK_EVERY)
+        self._members.end(grace=0.0 if self._switch.level >= KILL else 2.0)
+        self._members.clean()
+
+    def _tick(self) -> Tick:
+        stage = self._stage
+        if stage is None:
+            return Tick(stage=self.stages, rows=0, done=0, failed=0)
+        views = []
+        for number in sorted(self._members.attempts):
+            tally = stage.tallies.get(number, Tally())
+            current = stage.current_row(number)
+            state = self._state_of(number, current)
+            views.append(
+                WorkerView(
+                    worker=number, device=self._device[number], state=state, done=tally.done, failed=tally.failed,
+                    left=stage.rows_left(number), current=current,
+                )
+            )  # fmt: skip
+        failed = len(stage.records) - stage.completed
+        return Tick(stage=self.stages, rows=stage.plan.rows, done=len(stage.records), failed=failed, workers=tuple(views))
+
+    def _state_of(self, number: int, current: int | None) -> str:
+        if number not in self._members.alive:
+            return "ended"
+        if not os.path.exists(self._folder.worker(number).limits):
+            return "starting"
+        return "running" if current is not None else "waiting"
+
+
+def _cause(ended: Ended) -> tuple[str, str]:
+    """Name why a container ended by the engine's word and its exit code."""
+    if ended.oom:
+        return "host-oom", "its container ran out of memory: give more with --memory"
+    if ended.error:
+        return "unknown", ended.error
+    if ended.exit_code > 128:
+        return "signal", f"its container was killed (signal {ended.exit_code - 128})"
+    return "unknown", f"its container ended with exit status {ended.exit_code}"

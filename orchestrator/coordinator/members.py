@@ -1,0 +1,119 @@
+"""The sweep's containers as the coordinator handles them: start together, notice ends, end together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from orchestrator.engine.base import Ended, Engine
+from orchestrator.errors import RecordError
+from orchestrator.plan.containers import World, driver_spec, worker_spec
+from orchestrator.plan.shares import SharePlan
+from orchestrator.plan.specs import ContainerSpec
+from orchestrator.records.atomic import read_json, write_json, write_text
+from orchestrator.records.layout import RunDir, SweepDir
+from orchestrator.schema import Job, SweepFile
+
+_TOGETHER = 8  # starts at a time; each is a handful of engine calls
+
+
+class Members:
+    """Driver and workers of one sweep. ``alive`` holds the workers that are running."""
+
+    def __init__(self, engine: Engine, sweep: SweepFile, folder: SweepDir, shares: SharePlan, world: World) -> None:
+        self._engine, self._sweep, self._folder = engine, sweep, folder
+        self._shares, self._world = shares, world
+        self.attempts: dict[int, int] = {}
+        self.alive: set[int] = set()
+        self.views: dict[int, str] = {}
+
+    def start_driver(self) -> None:
+        """Start the driver."""
+        spec, job = driver_spec(self._sweep, self._folder, self._shares.driver, self._world)
+        self._prepare(self._folder.driver, job)
+        self._engine.start(spec)
+
+    def start_workers(self, count: int) -> list[int]:
+        """Start those of the first ``count`` workers that were never started, all at the same time; their numbers."""
+        new = [share.worker for share in self._shares.workers[:count] if share.worker not in self.attempts]
+        with ThreadPoolExecutor(_TOGETHER) as pool:
+            for number, view in zip(new, pool.map(self._start_worker, new), strict=True):
+                self.views[number] = view
+                self.alive.add(number)
+        return new
+
+    def _start_worker(self, number: int) -> str:
+        attempt = self.attempts.get(number, 0) + 1
+        self.attempts[number] = attempt
+        share = self._shares.workers[number]
+        spec, job = worker_spec(self._sweep, self._folder, share, self._world, attempt)
+        run = self._folder.worker(number)
+        self._prepare(run, job)
+        os.makedirs(run.files, exist_ok=True)
+        write_json(run.share, share.to_json())
+        return self._engine.start(spec)
+
+    def replace(self, number: int) -> None:
+        """Start a dead worker again, in its own run directory."""
+        self._remove([worker_spec_name(number)])
+        run = self._folder.worker(number)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(run.ended)
+        self.views[number] = self._start_worker(number)
+        self.alive.add(number)
+
+    def _prepare(self, run: RunDir, job: Job) -> None:
+        os.makedirs(run.path, exist_ok=True)
+        write_json(run.job, job.to_json())
+        write_text(run.alive, "")
+
+    def beat(self) -> None:
+        """Touch what tells every member that its coordinator lives."""
+        for run in (self._folder.driver, *(self._folder.worker(number) for number in self.alive)):
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(run.alive)
+
+    def ended(self) -> list[Ended]:
+        """List what has ended; a member that vanished without a trace counts as killed."""
+        found = {each.member: each for each in self._engine.ended(self._folder.path)}
+        there = set(self._engine.members(self._folder.path))
+        for name in ("driver", *(worker_spec_name(number) for number in self.alive)):
+            if name not in there:
+                found.setdefault(name, Ended(member=name, attempt=1, exit_code=137, error="it was removed by somebody else"))
+        return list(found.values())
+
+    def last_word(self, number: int) -> dict[str, Any]:
+        """Read how a worker says that it ended; empty if it could not say."""
+        return last_word(self._folder.worker(number))
+
+    def ask_to_stop(self) -> None:
+        """Have every worker end after the row in hand."""
+        for number in self.attempts:
+            write_text(self._folder.worker(number).stop, "")
+
+    def end(self, grace: float) -> None:
+        """End everything, workers and driver."""
+        self._engine.stop(self._folder.path, grace=grace)
+
+    def _remove(self, members: list[str] | None) -> None:
+        self._engine.remove(self._folder.path, members)
+
+    def clean(self) -> None:
+        """Remove every container and volume of this sweep."""
+        self._remove(None)
+
+
+def worker_spec_name(number: int) -> str:
+    """Give a worker's member name."""
+    return ContainerSpec.member_name("worker", number)
+
+
+def last_word(run: RunDir) -> dict[str, Any]:
+    """Read a role's ``ended.json``; empty where there is none or it is damaged (user code can write there)."""
+    try:
+        word = read_json(run.ended)
+    except (OSError, RecordError):
+        return {}
+    return word if isinstance(word, dict) else {}

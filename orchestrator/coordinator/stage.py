@@ -1,0 +1,161 @@
+"""One stage as the coordinator sees it: the rows recorded, the chunks everywhere, and moving work to idle workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from orchestrator.plan.shards import deal, halves, left_over
+from orchestrator.records import spool
+from orchestrator.records.layout import StageDir, SweepDir
+from orchestrator.records.spool import Chunk
+from orchestrator.records.trial_log import TrialLog, TrialTail
+from orchestrator.schema import COMPLETED, LOST, StagePlan, TrialRecord
+
+# How often a row may take its container with it before it counts as lost.
+LARGEST_ATTEMPT = 2
+
+
+@dataclass(slots=True)
+class Tally:
+    """Rows recorded by one worker."""
+
+    done: int = 0
+    failed: int = 0
+
+
+@dataclass
+class Stage:
+    """``records`` by row, the first record of a row counts; ``workers`` are those that may be given work."""
+
+    plan: StagePlan
+    folder: SweepDir
+    workers: list[int]
+    records: dict[int, TrialRecord] = field(default_factory=dict)
+    tallies: dict[int, Tally] = field(default_factory=dict)
+    completed: int = 0
+    _tails: dict[int, TrialTail] = field(default_factory=dict)
+
+    def of(self, worker: int) -> StageDir:
+        """Give a worker's folder of this stage."""
+        return self.folder.worker(worker).stage(self.plan.stage)
+
+    def deal(self) -> None:
+        """Put every chunk into a queue."""
+        for worker, hand in zip(self.workers, deal(self.plan.rows, len(self.workers)), strict=True):
+            place = self.of(worker)
+            for path in (place.queue, place.active):
+                os.makedirs(path, exist_ok=True)
+            for chunk in hand:
+                spool.put(place.queue, chunk)
+
+    @property
+    def finished(self) -> bool:
+        """Say whether every row is recorded."""
+        return len(self.records) >= self.plan.rows
+
+    def read_new(self) -> Iterator[TrialRecord]:
+        """Yield the records written since the last look, of all workers that ever had rows."""
+        for worker in self.folder.workers():
+            tail = self._tails.setdefault(worker, TrialTail(self.of(worker).trials))
+            for record in tail.read():
+                if record.row in self.records or record.row >= self.plan.rows:
+                    continue
+                self.records[record.row] = record
+                tally = self.tallies.setdefault(worker, Tally())
+                tally.done += record.status == COMPLETED
+                tally.failed += record.status != COMPLETED
+                self.completed += record.status == COMPLETED
+                yield record
+
+    # -- moving work ---------------------------------------------------------------------------------------------
+
+    def balance(self) -> None:
+        """Give every idle worker the last waiting chunk of the worker with most rows waiting."""
+        queues = {worker: spool.waiting(self.of(worker).queue) for worker in self.workers}
+        for worker, queue in queues.items():
+            if queue:
+                continue
+            idle = not spool.waiting(self.of(worker).active)
+            victim = max(queues, key=lambda other: sum(chunk.size for chunk in queues[other]))
+            waiting = queues[victim]
+            # A busy worker takes only from one that could not start the chunk soon itself.
+            if not waiting or victim == worker or (not idle and len(waiting) < 2):
+                continue
+            chunk = waiting.pop()
+            if chunk.size > 1 and not waiting:
+                self._take_half(victim, worker, chunk)
+            else:
+                spool.move(self.of(victim).queue, self.of(worker).queue, chunk)
+
+    def _take_half(self, victim: int, thief: int, chunk: Chunk) -> None:
+        aside = os.path.join(self.folder.path, "moving")
+        os.makedirs(aside, exist_ok=True)
+        if spool.move(self.of(victim).queue, aside, chunk):
+            first, second = halves(chunk)
+            spool.put(self.of(victim).queue, first)
+            spool.put(self.of(thief).queue, second)
+            spool.finish(aside, chunk)
+
+    def rescue(self, worker: int, heirs: list[int], error: str, cause: str) -> TrialRecord | None:
+        """Deal what a dead worker held to ``heirs``; a row that took its container too often is recorded as lost.
+
+        Returns that record, if any. Without heirs the chunks stay where they are, for a replacement.
+        """
+        place = self.of(worker)
+        recorded = frozenset(self.records)
+        lost = None
+        rest: list[Chunk] = []
+        for chunk in spool.waiting(place.active):
+            # Rows of a chunk run in order, so the first one without a record was running.
+            running = next((row for row in range(chunk.first, chunk.last + 1) if row not in recorded), None)
+            if running is not None and chunk.attempt >= LARGEST_ATTEMPT:
+                lost = self._record_lost(worker, running, chunk.attempt, error, cause)
+                recorded |= {running}
+                running = None
+            rest += left_over(chunk, recorded, tried=running)
+            spool.finish(place.active, chunk)
+        targets = heirs or [worker]
+        for number, chunk in enumerate(rest):
+            spool.put(self.of(targets[number % len(targets)]).queue, chunk)
+        if heirs:
+            for number, chunk in enumerate(spool.waiting(place.queue)):
+                spool.move(place.queue, self.of(heirs[number % len(heirs)]).queue, chunk)
+        return lost
+
+    def _record_lost(self, worker: int, row: int, attempt: int, error: str, cause: str) -> TrialRecord:
+        record = TrialRecord(
+            row=row, attempt=attempt, status=LOST, params={}, trial_id="", param_hash="", start="", end="",
+            duration=0.0, worker=worker, cause=cause, error=error,
+        )  # fmt: skip
+        log = TrialLog(self.of(worker).trials)
+        log.append(record)
+        log.close()
+        return record
+
+    def set_aside(self) -> None:
+        """Take every waiting chunk out of the queues, for a later resume."""
+        for worker in self.folder.workers():
+            place = self.of(worker)
+            for chunk in spool.waiting(place.queue):
+                spool.move(place.queue, place.left, chunk)
+
+    def rows_left(self, worker: int) -> int:
+        """Count the rows that a worker still holds."""
+        place = self.of(worker)
+        held = [*spool.waiting(place.queue), *spool.waiting(place.active)]
+        return sum(chunk.size for chunk in held) - sum(
+            row in self.records for chunk in spool.waiting(place.active) for row in _few(chunk)
+        )
+
+    def current_row(self, worker: int) -> int | None:
+        """Give the row that a worker is running, as far as its files say."""
+        for chunk in spool.waiting(self.of(worker).active):
+            return next((row for row in range(chunk.first, chunk.last + 1) if row not in self.records), None)
+        return None
+
+
+def _few(chunk: Chunk) -> range:
+    # Only for the eye: a chunk of millions of rows is not counted through at every tick.
+    return range(chunk.first, min(chunk.last, chunk.first + 10_000) + 1)

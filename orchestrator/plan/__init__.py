@@ -1,0 +1,1 @@
+"""Decisions, as pure functions: shares, chunks, container specs. No input or output, no clock."""

@@ -1,0 +1,151 @@
+"""Everything that is known before a container starts: the plan that ``talos-orch plan`` prints and ``launch`` carries out."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.config import DEFAULT_SCRIPT, Settings, Surroundings
+from orchestrator.engine.base import Engine, EngineInfo
+from orchestrator.engine.images import ImageRequest
+from orchestrator.engine.open import find_worker_image, image_request, local_gpus, open_engine
+from orchestrator.errors import EnvironmentNotReadyError, SettingsError
+from orchestrator.plan.containers import World
+from orchestrator.plan.preflight import Preflight, check_script
+from orchestrator.plan.shares import SharePlan, ShareRequest, plan_shares
+from orchestrator.plan.sizes import parse_size
+from orchestrator.project import check_runs, find_project, find_script, find_workdir, local_modules, read_source
+from orchestrator.scan.models import KeepPolicy
+from orchestrator.schema import SweepFile
+from orchestrator.version import __version__
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A sweep that can start. ``image`` is None for the process engine; ``image_id`` None for one that is still to build.
+
+    ``request`` is the worker image of ours that is meant, None for the user's own.
+    """
+
+    sweep: SweepFile
+    runs: Path
+    shares: SharePlan
+    engine: Engine
+    info: EngineInfo
+    world: World
+    preflight: Preflight
+    request: ImageRequest | None
+    image: str | None
+    image_id: str | None
+
+
+def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str, ...], stamp: str) -> Prepared:
+    """Check and decide all of it; every error that can be known before a container starts is raised here.
+
+    ``stamp`` is the time for the default name, ``YYYYMMDD-HHMMSS``.
+    """
+    KeepPolicy.parse(settings.keep_models)
+    script = find_script(settings.script, DEFAULT_SCRIPT, surroundings.folder)
+    preflight = check_script(read_source(script), script.name, local_modules(script))
+    home = Path(surroundings.environ.get("HOME") or "/")
+    project = find_project(script, settings.project, surroundings.folder, home)
+    workdir = find_workdir(script, settings.workdir, surroundings.folder, project)
+    wanted = tuple(part.strip() for part in (settings.gpus or "").split(",") if part.strip())
+    wanted = () if wanted == ("none",) else wanted
+    engine = open_engine(settings.engine, surroundings, local_gpus() if wanted else ())
+    info = engine.info()
+    if wanted and not info.nvidia and engine.isolated:
+        raise EnvironmentNotReadyError(
+            f"--gpus {settings.gpus}: this Docker Engine has no NVIDIA runtime: install the package "
+            "nvidia-container-toolkit and restart Docker, or leave out --gpus to run on the CPU"
+        )
+    shares = plan_shares(_share_request(settings, wanted), info.machine)
+    runs = Path(os.path.realpath(surroundings.folder / settings.runs))
+    name = _checked_name(settings.name) or _free_name(runs, f"{_clean(script.stem)}-{stamp}")
+    check_runs(runs, name, info.data_root if engine.isolated else None)
+    request = image_request(settings, "gpu" if wanted else "cpu", preflight.imports) if engine.isolated else None
+    image, image_id = find_worker_image(engine, settings.image, request) if engine.isolated else (None, None)
+    sweep = SweepFile(
+        name=name,
+        script=str(script),
+        arguments=list(arguments),
+        project=str(project),
+        workdir=str(workdir),
+        engine=info.name,
+        endpoint=info.endpoint,
+        image=image,
+        image_id=image_id,
+        workers=len(shares.workers),
+        seed=settings.seed,
+        keep_models=settings.keep_models,
+        created=stamp,
+        version=__version__,
+        uid=surroundings.uid,
+        gid=surroundings.gid,
+        shares=[share.to_json() for share in shares.workers],
+        options={key: value for key, value in settings.sources.items() if value != "default"},
+        notes=[*info.notes, *shares.notes],
+    )
+    world = _world(settings, surroundings, engine, info, runs)
+    return Prepared(
+        sweep=sweep, runs=runs, shares=shares, engine=engine, info=info, world=world, preflight=preflight,
+        request=None if settings.image else request, image=image, image_id=image_id,
+    )  # fmt: skip
+
+
+def _share_request(settings: Settings, gpus: tuple[str, ...]) -> ShareRequest:
+    return ShareRequest(
+        workers=settings.workers,
+        gpus=gpus,
+        cpus=settings.cpus,
+        memory=parse_size(settings.memory, "--memory") if settings.memory else None,
+        shm=parse_size(settings.shm_size, "--shm-size") if settings.shm_size else None,
+        threads=settings.threads,
+    )
+
+
+def _world(settings: Settings, around: Surroundings, engine: Engine, info: EngineInfo, runs: Path) -> World:
+    return World(
+        package=str(Path(__file__).resolve().parent),
+        python=settings.python or around.python,
+        isolated=engine.isolated,
+        limits_enforced="memory" not in info.not_enforced,
+        user_name=around.user_name,
+        timezone=around.timezone,
+        network=settings.network,
+        runs=str(runs),
+        extra=_user_environment(settings.env, around),
+    )
+
+
+def _user_environment(given: tuple[str, ...], around: Surroundings) -> dict[str, str]:
+    """Read ``-e KEY=VALUE``, and ``-e KEY`` for a variable of this shell, as Docker does."""
+    values = {}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not key or (not equals and key not in around.environ):
+            raise SettingsError(f"-e {item}: give KEY=VALUE, or the name of a variable that is set here")
+        values[key] = value if equals else around.environ[key]
+    return values
+
+
+def _checked_name(name: str | None) -> str | None:
+    if name is not None and not _NAME.fullmatch(name):
+        raise SettingsError(f"--name {name!r}: use letters, digits, '_', '-' and '.', at most 63, a letter or digit first")
+    return name
+
+
+def _clean(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-_.")[:40] or "sweep"
+
+
+def _free_name(runs: Path, name: str) -> str:
+    number, free = 1, name
+    while (runs / free).exists():
+        number += 1
+        free = f"{name}-{number}"
+    return free

@@ -1,0 +1,89 @@
+"""The script and the folder around it, on this machine's disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from orchestrator.errors import EnvironmentNotReadyError, InputError, ScriptError, SettingsError
+from orchestrator.plan.sizes import MIB, show_size
+
+_MARKERS = ("talos-orch.toml", "pyproject.toml", "setup.py", "setup.cfg", ".git")
+LEAST_FREE = 256 * MIB
+
+
+def find_script(asked: str | None, default: str, folder: Path) -> Path:
+    """Give the script's absolute path; ScriptError when there is none or it is no Python file."""
+    path = (folder / (asked or default)).absolute()
+    if not path.exists():
+        hint = "" if asked else "; name one: talos-orch launch my_scan.py, or script = … in talos-orch.toml"
+        raise ScriptError(f"{asked or default}: no such file in {folder}{hint}")
+    if not path.is_file() or path.suffix != ".py":
+        raise ScriptError(f"{asked or default}: not a Python script (.py)")
+    return Path(os.path.realpath(path))
+
+
+def read_source(script: Path) -> str:
+    """Read the script as UTF-8; ScriptError otherwise."""
+    try:
+        return script.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ScriptError(f"{script.name}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except OSError as error:
+        raise ScriptError(f"{script}: cannot be read ({error.strerror})") from error
+
+
+def local_modules(script: Path) -> frozenset[str]:
+    """Name the modules and packages that lie beside the script."""
+    names = set()
+    for path in script.parent.iterdir():
+        if path.suffix == ".py" and path != script:
+            names.add(path.stem)
+        elif path.is_dir():
+            names.add(path.name)
+    return frozenset(names)
+
+
+def find_project(script: Path, asked: str | None, folder: Path, home: Path) -> Path:
+    """Give the folder that the containers see: the one asked for, else the nearest with a project's mark, else the script's.
+
+    A home directory or the root is never taken because of such a mark.
+    """
+    if asked is not None:
+        project = Path(os.path.realpath(folder / asked))
+        if not script.is_relative_to(project):
+            raise SettingsError(f"--project {asked}: the script {script} does not lie in it")
+        return project
+    for parent in script.parents:
+        if parent in (home, *home.parents):
+            break
+        if any((parent / marker).exists() for marker in _MARKERS):
+            return parent
+    return script.parent
+
+
+def find_workdir(script: Path, asked: str | None, folder: Path, project: Path) -> Path:
+    """Give the script's working directory: its own folder, unless another one within the project is asked for."""
+    if asked is None:
+        return script.parent
+    workdir = Path(os.path.realpath(folder / asked))
+    if not workdir.is_dir() or not workdir.is_relative_to(project):
+        raise SettingsError(f"--workdir {asked}: give a folder within the project {project}")
+    return workdir
+
+
+def check_runs(runs: Path, name: str, data_root: str | None) -> None:
+    """See that the sweep's folder can be made: InputError for a name in use, EnvironmentNotReadyError for the disk."""
+    if (runs / name).exists():
+        raise InputError(f"--name {name}: {runs / name} exists already; give another name, or remove that folder")
+    nearest = next(parent for parent in (runs, *runs.parents) if parent.exists())
+    if not nearest.is_dir():
+        raise EnvironmentNotReadyError(f"{runs}: {nearest} is not a folder; give another one with --runs")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise EnvironmentNotReadyError(f"{runs}: not writable for you; give another folder with --runs")
+    for path, what in ((nearest, "the run folder"), (Path(data_root or nearest), "Docker's own data")):
+        if path.exists() and (free := shutil.disk_usage(path).free) < LEAST_FREE:
+            raise EnvironmentNotReadyError(
+                f"{path}: only {show_size(free)} free for {what}; a sweep needs {show_size(LEAST_FREE)}, make room first"
+            )

@@ -1,0 +1,1 @@
+"""The merged table out of a sweep's folder alone. Starts nothing."""

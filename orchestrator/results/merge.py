@@ -1,0 +1,76 @@
+"""All workers' records of a stage into one log in row order, with the models that are worth keeping beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable
+from dataclasses import replace
+
+from orchestrator.records.atomic import write_text
+from orchestrator.records.layout import SweepDir
+from orchestrator.records.trial_log import read_log
+from orchestrator.scan.models import KeepPolicy, KeptRows
+from orchestrator.schema import COMPLETED, TrialRecord
+
+
+def collect(sweep: SweepDir, stage: int) -> list[TrialRecord]:
+    """Read a stage's records in row order: the merged log once the stage has ended, the workers' own logs before.
+
+    Of several records of one row the first by worker counts. Raises RecordError on damage.
+    """
+    merged = sweep.driver.stage(stage).trials
+    if os.path.exists(merged):
+        return read_log(merged)
+    rows: dict[int, TrialRecord] = {}
+    for worker in sweep.workers():
+        for record in read_log(sweep.worker(worker).stage(stage).trials):
+            rows.setdefault(record.row, record)
+    return [rows[row] for row in sorted(rows)]
+
+
+def write_merged(sweep: SweepDir, stage: int, records: Iterable[TrialRecord], keep_models: str) -> list[TrialRecord]:
+    """Write the merged log and copy the kept models into the driver's directory; the records as written.
+
+    A record's ``model`` is left only where its file is there.
+    """
+    folder = sweep.driver.stage(stage)
+    ordered = sorted(records, key=lambda record: record.row)
+    kept = KeptRows(KeepPolicy.parse(keep_models))
+    for record in ordered:
+        if record.status == COMPLETED:
+            kept.offer(record.row, record.metrics)
+    best = kept.rows()
+    written = [
+        replace(record, model=record.model if record.row in best and _copy_model(sweep, stage, record) else None)
+        for record in ordered
+    ]
+    lines = (json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":")) for record in written)
+    os.makedirs(folder.path, exist_ok=True)
+    write_text(folder.trials, "".join(line + "\n" for line in lines))
+    return written
+
+
+def _copy_model(sweep: SweepDir, stage: int, record: TrialRecord) -> bool:
+    if record.model is None:
+        return False
+    name = os.path.basename(str(record.model.get("path", "")))
+    source = os.path.join(sweep.worker(record.worker).stage(stage).models, name)
+    target = os.path.join(sweep.driver.stage(stage).models, name)
+    try:
+        # A link left there by user code is not followed: it could name any file of this machine.
+        if not name or not stat.S_ISREG(os.lstat(source).st_mode):
+            return False
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(target)
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except OSError:
+            shutil.copyfile(source, target, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,62 @@
+"""Encoded parameter values as they stand in a table: plain values as they are, everything else as text without addresses."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from orchestrator.schema import TrialRecord
+from orchestrator.space import TAG
+
+
+def record_values(record: TrialRecord) -> dict[str, Any]:
+    """Give a record's parameters as table cells (those after the model changed them, if it did)."""
+    params = record.changed_params if record.changed_params is not None else record.params
+    return {key: cell(value) for key, value in params.items()}
+
+
+def cell(value: Any) -> Any:
+    """Give one encoded value as a table cell; nothing is imported or called for it."""
+    if isinstance(value, dict) and TAG in value:
+        return _tagged(value)
+    if isinstance(value, (list, dict)):
+        return _text(value)
+    return value
+
+
+def _tagged(value: dict[str, Any]) -> Any:
+    kind = value[TAG]
+    if kind == "float":
+        return float(value["value"])
+    if kind == "numpy_scalar":
+        return cell(value["value"])
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    """Write a value as Python would, callables by qualified name."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    if not isinstance(value, dict):
+        return repr(value)
+    kind = value.get(TAG)
+    if kind is None:
+        return "{" + ", ".join(f"{key!r}: {_text(item)}" for key, item in value.items()) + "}"
+    if kind in ("callable", "nonportable_callable"):
+        module = value.get("module")
+        name = str(value.get("qualname"))
+        return name if module in (None, "builtins", "__main__") else f"{module}.{name}"
+    if kind in ("float", "numpy_scalar"):
+        return str(_tagged(value))
+    if kind == "bytes":
+        return repr(base64.b64decode(value["value"]))
+    items = value.get("items")
+    if kind == "tuple" and isinstance(items, list):
+        return "(" + ", ".join(map(_text, items)) + (",)" if len(items) == 1 else ")")
+    if kind in ("set", "frozenset") and isinstance(items, list):
+        return "{" + ", ".join(map(_text, items)) + "}" if items else "set()"
+    if kind == "ndarray":
+        return _text(items)
+    if kind == "mapping" and isinstance(items, list):
+        return "{" + ", ".join(f"{_text(key)}: {_text(item)}" for key, item in items) + "}"
+    return str(value.get("repr") or value.get("value") or kind)

@@ -1,0 +1,177 @@
+"""The story of a launch."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from orchestrator.config import Settings, Surroundings
+from orchestrator.coordinator.clock import Clock
+from orchestrator.coordinator.coordinator import Coordinator
+from orchestrator.coordinator.events import Event
+from orchestrator.coordinator.members import Members
+from orchestrator.coordinator.stopping import StopSwitch
+from orchestrator.engine.open import build_worker_image, erase_scratch
+from orchestrator.errors import ImageError, InputError, OrchestratorError
+from orchestrator.prepare import Prepared, prepare
+from orchestrator.records.atomic import write_json
+from orchestrator.records.layout import SweepDir
+from orchestrator.results.frame import sweep_frame, write_csv
+from orchestrator.schema import COMPLETED, LOST, SweepFile, SweepState
+
+FAILED_TRIALS, STOPPED, KILLED = 3, 4, 130
+
+Show = Callable[[Event], None]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a launch ended. ``message`` is one line, or None when all went well."""
+
+    exit_code: int
+    folder: SweepDir
+    message: str | None = None
+
+
+def launch(
+    settings: Settings, around: Surroundings, arguments: tuple[str, ...], switch: StopSwitch, clock: Clock,
+    show: Show, say: Say,
+) -> Finished:  # fmt: skip
+    """Prepare, build what is missing, run, merge, clean up."""
+    prepared = prepare(settings, around, arguments, stamp_of(clock))
+    prepared = provide_image(prepared, settings, around, say)
+    folder = create_folder(prepared)
+    say(f"sweep {prepared.sweep.name}: {len(prepared.shares.workers)} workers, folder {folder.path}")
+    for note in prepared.sweep.notes:
+        say(f"note: {note}")
+    with locked(folder):
+        return carry_out(prepared, folder, switch, clock, show)
+
+
+def provide_image(prepared: Prepared, settings: Settings, around: Surroundings, say: Say) -> Prepared:
+    """Build the worker image if it is one of ours and missing; ImageError if that is not wanted or fails."""
+    if prepared.request is None or prepared.image_id is not None:
+        return prepared
+    if not settings.build:
+        raise ImageError(f"{prepared.image} is not built yet: talos-orch build {prepared.request.device}")
+    say(f"building the worker image {prepared.image}, once (some minutes)")
+    built = build_worker_image(prepared.engine, prepared.request, around, say)
+    return replace(prepared, image_id=built, sweep=replace(prepared.sweep, image_id=built))
+
+
+def create_folder(prepared: Prepared) -> SweepDir:
+    """Make the sweep's folder; from here on it is the only source of truth."""
+    folder = SweepDir(str(prepared.runs / prepared.sweep.name))
+    try:
+        os.makedirs(prepared.runs, exist_ok=True)
+        os.mkdir(folder.path)
+    except FileExistsError:
+        raise InputError(f"--name {prepared.sweep.name}: {folder.path} exists already; give another name") from None
+    os.makedirs(folder.driver.path)
+    os.makedirs(folder.workers_path)
+    write_json(folder.sweep, prepared.sweep.to_json())
+    return folder
+
+
+@contextlib.contextmanager
+def locked(folder: SweepDir) -> Iterator[None]:
+    """Hold the sweep for one coordinator; the kernel lets go of it when its holder dies. InputError when held."""
+    descriptor = os.open(folder.lock, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder.name}: another talos-orch is at work on this sweep") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def carry_out(prepared: Prepared, folder: SweepDir, switch: StopSwitch, clock: Clock, show: Show) -> Finished:
+    """Run the sweep and leave nothing behind but its folder, however it ends."""
+    sweep = prepared.sweep
+    members = Members(prepared.engine, sweep, folder, prepared.shares, prepared.world)
+    coordinator = Coordinator(sweep, folder, members, switch, clock)
+    write_state(folder, clock, "running", coordinator)
+    finished = Finished(exit_code=OrchestratorError.exit_code, folder=folder, message="ended by an internal error")
+    try:
+        for event in coordinator.watch():
+            show(event)
+        finished = verdict(sweep, folder, coordinator)
+    except KeyboardInterrupt:
+        finished = Finished(exit_code=KILLED, folder=folder, message="killed: rows in hand are not recorded")
+        switch.level = max(switch.level, 2)
+    except OrchestratorError as error:
+        finished = Finished(exit_code=error.exit_code, folder=folder, message=str(error))
+        switch.level = max(switch.level, 2)  # nothing that still runs is of any use
+    finally:
+        coordinator.settle()
+        remove_scratch(prepared, folder)
+        with contextlib.suppress(OrchestratorError):
+            write_csv(sweep_frame(folder), folder.results)
+        status = {0: "finished", FAILED_TRIALS: "finished", STOPPED: "stopped", KILLED: "stopped"}
+        write_state(folder, clock, status.get(finished.exit_code, "failed"), coordinator, finished)
+    return finished
+
+
+def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Finished:
+    """Turn how the script and its trials ended into an exit code and, if need be, a sentence."""
+    word, totals = coordinator.driver_word, coordinator.totals
+    name = os.path.basename(sweep.script)
+    bad = totals["failed"] + totals[LOST]
+    if word.get("kind") == "input":
+        return Finished(exit_code=int(word.get("status", 2)), folder=folder, message=str(word.get("message")))
+    if coordinator.stopped:
+        left = totals["rows"] - totals[COMPLETED] - bad
+        return Finished(exit_code=STOPPED, folder=folder, message=f"stopped with {left} of {totals['rows']} rows not run")
+    if word.get("kind") != "ok":
+        when = "after its Scan; the results are kept" if word.get("scans") else "before its Scan"
+        return Finished(exit_code=InputError.exit_code, folder=folder, message=f"{name}: {word.get('message')}, {when}")
+    if bad:
+        return Finished(exit_code=FAILED_TRIALS, folder=folder, message=f"{bad} of {totals['rows']} trials failed")
+    return Finished(exit_code=0, folder=folder)
+
+
+def remove_scratch(prepared: Prepared, folder: SweepDir) -> None:
+    """Delete the work folders that the kernel leaves behind as root, and the process engine's own."""
+    left = []
+    for number in folder.workers():
+        run = folder.worker(number)
+        for path in (run.scratch, os.path.join(run.path, ".home"), os.path.join(run.path, ".tmp")):
+            shutil.rmtree(path, ignore_errors=True)
+        if os.path.exists(run.scratch):
+            left.append(os.path.relpath(run.scratch, folder.path))
+    erase_scratch(prepared.engine, prepared.sweep.image_id, folder.path, left)
+    for name in (".home", ".tmp"):
+        shutil.rmtree(os.path.join(folder.driver.path, name), ignore_errors=True)
+
+
+def write_state(
+    folder: SweepDir, clock: Clock, status: str, coordinator: Coordinator, finished: Finished | None = None
+) -> None:
+    """Rewrite ``state.json``."""
+    totals = coordinator.totals
+    state = SweepState(
+        status=status,
+        updated=clock.wall(),
+        coordinator_pid=os.getpid(),
+        exit_code=finished.exit_code if finished else None,
+        message=finished.message if finished else None,
+        stages=coordinator.stages,
+        rows=totals["rows"],
+        completed=totals[COMPLETED],
+        failed=totals["failed"],
+        lost=totals[LOST],
+        timings=coordinator.timings,
+    )
+    write_json(folder.state, state.to_json())
+
+
+def stamp_of(clock: Clock) -> str:
+    """Give the wall clock as ``YYYYMMDD-HHMMSS``."""
+    return clock.wall()[:19].replace("-", "").replace(":", "").replace("T", "-")

@@ -1,0 +1,56 @@
+"""Arguments of ``Scan`` beyond Talos's signature: known ones pass, old ones are mapped, the rest is refused.
+
+Talos takes any keyword and ignores what it does not know, which silently runs the full grid.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from typing import Any
+
+from orchestrator.errors import InputError
+
+# Talos's options that steer its own run directory or loop; ours keeps records in its own way, so they change nothing.
+_WITHOUT_EFFECT = frozenset(
+    ("experiment_dir", "checkpoint_interval", "feedback_interval", "output_format", "retain_models", "data_fingerprint",
+     "event_callback", "intra_callback", "backend", "model_factory", "objective")
+)  # fmt: skip
+# Names of older Talos releases: the new name, or None where the meaning is gone.
+_RENAMED: dict[str, Any] = {
+    "dataset_name": None,
+    "experiment_no": None,
+    "talos_log_name": None,
+    "last_epoch_value": None,
+    "functional_model": None,
+    "shuffle": None,
+    "debug": None,
+    "search_method": None,
+    "grid_downsample": "fraction_limit",
+    "reduce_loss": "minimize_loss",
+}
+_NOT_YET = ("reduction_method", "performance_target", "time_limit")
+
+
+def check_options(options: dict[str, Any], arguments: dict[str, Any]) -> None:
+    """Map old names into ``arguments``; InputError for an unknown one, with the closest known name."""
+    for name, value in options.items():
+        if name in _RENAMED:
+            _rename(name, value, arguments)
+        elif name not in _WITHOUT_EFFECT:
+            close = difflib.get_close_matches(name, [*arguments, *_RENAMED, *_WITHOUT_EFFECT], 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InputError(f"Scan has no argument {name!r}{hint}")
+    for name in _NOT_YET:
+        if arguments[name] is not None:
+            raise InputError(f"Scan's {name} does not work under talos-orch yet: leave it out, or use round_limit")
+
+
+def _rename(name: str, value: Any, arguments: dict[str, Any]) -> None:
+    new = _RENAMED[name]
+    if new is None:
+        warnings.warn(f"Scan's {name!r} is of an older Talos and has no effect", stacklevel=4)
+        return
+    warnings.warn(f"Scan's {name!r} is now {new!r}", stacklevel=4)
+    if value is not None:
+        arguments[new] = float(value) if new == "fraction_limit" else value

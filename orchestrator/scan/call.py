@@ -1,0 +1,42 @@
+"""One call of ``Scan``, checked and ready to run, and what comes back from running it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Protocol
+
+from orchestrator.scan.trial import Trials
+from orchestrator.schema import TrialRecord
+
+
+@dataclass(frozen=True)
+class ScanCall:
+    """``keep`` is whether models are to be kept at all; ``objective`` the caller's metric, if named."""
+
+    experiment_name: str
+    trials: Trials
+    seed: Optional[int]
+    objective: Optional[str] = None
+    minimize: bool = False
+    keep: bool = True
+    progress: bool = False
+
+
+@dataclass(frozen=True)
+class StageOutcome:
+    """``records`` in row order, one per row that ran; ``folder`` is where kept models lie, by their ``path``."""
+
+    records: list[TrialRecord]
+    status: str  # complete | paused
+    folder: str
+    rows: int
+    reason: Optional[str] = None
+
+
+class Session(Protocol):
+    """A role. ``seed`` stands in where the caller gave none, so that all processes of a sweep agree; None outside."""
+
+    seed: Optional[int]
+
+    def run(self, call: ScanCall) -> StageOutcome:
+        """Bring one Scan to its merged outcome, however this role does that."""

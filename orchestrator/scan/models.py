@@ -1,0 +1,160 @@
+"""Kept models: which rows' models stay on disk, how they are written, how they come back.
+
+Files are written and read only inside containers (or by the user's own process), never unpickled on the host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from orchestrator.errors import InputError
+from orchestrator.scan.objective import rank_key
+from orchestrator.scan.outcome import backend_of
+
+
+@dataclass(frozen=True)
+class KeepPolicy:
+    """``best`` keeps the ``count`` best rows by *each* metric, so that any ``best_model(metric)`` finds its model."""
+
+    kind: str  # best | all | none
+    count: int = 10
+
+    @classmethod
+    def parse(cls, text: str) -> KeepPolicy:
+        """Read ``best``, ``best:N``, ``all`` or ``none``; InputError otherwise."""
+        kind, _, count = text.partition(":")
+        if kind in ("all", "none") and not count:
+            return cls(kind)
+        if kind == "best" and (not count or (count.isdigit() and int(count) > 0)):
+            return cls(kind, int(count or 10))
+        raise InputError(f"--keep-models {text!r}: give best, best:N, all or none")
+
+
+class KeptRows:
+    """The rows whose models are worth keeping, as results come in; the same rule in a worker and in the merge."""
+
+    def __init__(self, policy: KeepPolicy) -> None:
+        self.policy = policy
+        self._best: dict[str, list[tuple[float, int]]] = {}
+        self._all: set[int] = set()
+
+    def offer(self, row: int, metrics: dict[str, Any]) -> tuple[bool, set[int]]:
+        """Consider a row: (is it kept, the rows that are no longer)."""
+        if self.policy.kind == "none":
+            return False, set()
+        if self.policy.kind == "all":
+            self._all.add(row)
+            return True, set()
+        before = self.rows()
+        for metric, value in metrics.items():
+            best = self._best.setdefault(metric, [])
+            best.append((rank_key(metric, value), row))
+            best.sort()
+            del best[self.policy.count :]
+        after = self.rows()
+        return row in after, before - after
+
+    def rows(self) -> set[int]:
+        """List the rows kept now."""
+        return self._all | {row for best in self._best.values() for _, row in best}
+
+
+class ModelStore:
+    """The models folder of one worker's stage."""
+
+    def __init__(self, folder: str, policy: KeepPolicy) -> None:
+        self.folder = folder
+        self._kept = KeptRows(policy)
+        self._files: dict[int, str] = {}
+
+    def remember(self, row: int, metrics: dict[str, Any], descriptor: Optional[dict[str, Any]]) -> None:
+        """Take note of a row that an earlier process of this worker recorded."""
+        self._settle(row, metrics)
+        if descriptor is not None:
+            self._files[row] = os.path.basename(descriptor["path"])
+
+    def offer(self, row: int, metrics: dict[str, Any], model: Any) -> Optional[dict[str, Any]]:
+        """Write the model if its row is among the best so far; the descriptor of what was written, or None."""
+        if model is None or not self._settle(row, metrics):
+            return None
+        os.makedirs(self.folder, exist_ok=True)
+        try:
+            descriptor = save_model(model, os.path.join(self.folder, str(row)))
+        except Exception as error:  # the result counts more than the file; the row can be trained again
+            warnings.warn(f"the model of row {row} could not be saved: {type(error).__name__}: {error}", stacklevel=2)
+            return None
+        self._files[row] = os.path.basename(descriptor["path"])
+        return descriptor
+
+    def _settle(self, row: int, metrics: dict[str, Any]) -> bool:
+        kept, gone = self._kept.offer(row, metrics)
+        for old in gone:
+            name = self._files.pop(old, None)
+            if name is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(self.folder, name))
+        return kept
+
+
+def save_model(model: Any, stem: str) -> dict[str, Any]:
+    """Write one model in its framework's own format; ``stem`` is the path without suffix.
+
+    The descriptor's ``path`` is relative to the stage folder: ``models/<row>.<suffix>``.
+    """
+    backend = backend_of(model)
+    if backend in ("keras", "tensorflow") and hasattr(model, "save"):
+        suffix, form = ".keras", "keras"
+        model.save(stem + suffix)
+    elif backend == "torch":
+        suffix, form = ".pt", _save_torch(model, stem + ".pt")
+    else:
+        suffix, form = ".pkl", "pickle"
+        with open(stem + suffix, "wb") as stream:
+            pickle.dump(model, stream)
+    return {"backend": backend, "format": form, "path": "models/" + os.path.basename(stem) + suffix}
+
+
+def _save_torch(model: Any, path: str) -> str:
+    import torch
+
+    try:
+        torch.save(model, path)
+    except (pickle.PicklingError, AttributeError, TypeError):  # its class is local to a function
+        state = {name: value.detach().cpu() for name, value in model.state_dict().items()}
+        torch.save(state, path)
+        return "torch_state_dict"
+    return "torch_module"
+
+
+def load_model(descriptor: dict[str, Any], stage_folder: str) -> Any:
+    """Bring a kept model back; LookupError when the file holds weights only and its class cannot be imported."""
+    path = os.path.join(stage_folder, descriptor["path"])
+    form = descriptor["format"]
+    if form == "keras":
+        return _load_keras(path)
+    if form == "torch_module":
+        import torch
+
+        return torch.load(path, map_location="cpu", weights_only=False)
+    if form == "pickle":
+        with open(path, "rb") as stream:
+            return pickle.load(stream)  # noqa: S301 - written by this sweep's own worker, read in its driver container
+    raise LookupError(path)
+
+
+def _load_keras(path: str) -> Any:
+    import keras
+
+    known = vars(sys.modules["__main__"])
+    objects = {name: value for name, value in known.items() if isinstance(value, type) or callable(value)}
+    load = keras.models.load_model
+    try:
+        return load(path, custom_objects=objects, safe_mode=False)
+    except (TypeError, ValueError):  # its optimizer or loss cannot be rebuilt; the layers and weights can
+        return load(path, custom_objects=objects, safe_mode=False, compile=False)

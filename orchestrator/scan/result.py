@@ -1,0 +1,207 @@
+"""The object that ``Scan`` leaves behind: the merged table and what Talos scripts use next."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sys
+from typing import Any, Callable, Iterator, Optional
+
+from orchestrator.records.table import full_table, talos_table
+from orchestrator.scan.call import ScanCall, StageOutcome
+from orchestrator.scan.models import load_model
+from orchestrator.scan.objective import choose_metric, lower_is_better
+from orchestrator.scan.trial import run_trial
+from orchestrator.schema import COMPLETED, TrialRecord
+from orchestrator.space import decode
+
+
+class Lazy:
+    """A list whose items are made when asked for, and not kept."""
+
+    def __init__(self, length: int, make: Callable[[int], Any]) -> None:
+        self._length, self._make = length, make
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            return [self._make(index) for index in range(*position.indices(self._length))]
+        index = int(position)
+        if not -self._length <= index < self._length:
+            raise IndexError(f"row {index} of {self._length}")
+        return self._make(index % self._length)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._make(index) for index in range(self._length))
+
+
+class ScanResult:
+    """Talos's result attributes. ``data`` has one row per completed trial, in Talos's order and columns;
+
+    ``failures`` one per trial that failed or was lost, with its error. ``models``, ``saved_models`` and
+    ``saved_weights`` have an item per row of ``data``, loaded when asked for, None where none was kept.
+    """
+
+    def _settle(self, call: ScanCall, outcome: StageOutcome) -> None:
+        self._call, self._outcome = call, outcome
+        self._records = [record for record in outcome.records if record.status == COMPLETED]
+        self._failed = [record for record in outcome.records if record.status != COMPLETED]
+        self.status = outcome.status
+        self.run_dir = outcome.folder
+        self.round_history = [record.history for record in self._records]
+        self._make_frames()
+        count = len(self._records)
+        self.models = Lazy(count, self._kept_model)
+        self.artifacts = Lazy(count, self._artifact)
+        self.saved_models = Lazy(count, self._saved_model)
+        self.saved_weights = Lazy(count, self._saved_weights)
+        self._param_dict_keys = list(call.trials.domain.keys)
+        self.objective = {"metric": call.objective, "direction": "min" if call.minimize else "max"}
+        if self._failed:
+            first = self._failed[0]
+            _tell(
+                f"{len(self._failed)} of {outcome.rows} trials did not complete and are not in .data (see .failures); "
+                f"the first is row {first.row}: {first.error}"
+            )
+        if outcome.status == "paused":
+            _tell(f"stopped with {outcome.rows - len(outcome.records)} of {outcome.rows} rows not run")
+
+    def _make_frames(self) -> None:
+        import pandas as pd
+
+        table = talos_table(self._records, self._values)
+        self.parameter_columns = table.parameter_columns
+        self.data = pd.DataFrame(table.rows, columns=table.columns or None)
+        failed = full_table(self._failed, self._values)
+        self.failures = pd.DataFrame(failed.rows, columns=failed.columns or None)
+        self.failures["error"] = [record.error for record in self._failed]
+        times = ["start", "end", "duration"]
+        self.round_times = self.data[times].copy() if len(self.data) else pd.DataFrame(columns=times)
+        self.result = [list(self.data.columns), *self.data.to_numpy().tolist()]
+        self.details = pd.Series(self._make_details())
+
+    def _make_details(self) -> dict[str, Any]:
+        own = vars(self)
+        details = {
+            "experiment_name": self._call.experiment_name,
+            "experiment_id": os.path.basename(self._outcome.folder),
+            "run_dir": self._outcome.folder,
+            "status": self._outcome.status,
+            "rounds": len(self._records),
+            "seed": self._call.seed,
+            "complete_time": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        }
+        for name in ("random_method", "reduction_method", "reduction_metric", "reduction_interval", "reduction_window",
+                     "reduction_threshold", "minimize_loss"):  # fmt: skip
+            details[name] = own.get(name)
+        details["x_shape"] = getattr(own.get("x"), "shape", "multi-input")
+        details["y_shape"] = getattr(own.get("y"), "shape", "multi-output")
+        return details
+
+    def _values(self, record: TrialRecord) -> dict[str, Any]:
+        if record.changed_params is None:
+            return self._call.trials.params(record.row)
+        own = self._call.trials.params(record.row)
+        return {
+            key: own[key] if key in own and record.params.get(key) == value else decode(value)
+            for key, value in record.changed_params.items()
+        }
+
+    @property
+    def learning_entropy(self) -> Any:
+        """Give the entropy of each row's training series (against validation where there is one), one row per trial."""
+        import pandas as pd
+
+        from orchestrator.scan.entropy import series_entropy
+
+        return pd.DataFrame([series_entropy(history) for history in self.round_history])
+
+    @property
+    def experiment_log(self) -> Any:
+        """Give the table, under the name that Talos's run result has for it."""
+        return self.data
+
+    def best_model(
+        self,
+        metric: Optional[str] = None,
+        asc: Optional[bool] = None,
+        saved: bool = False,  # noqa: ARG002 - Talos's argument; here every kept model is on disk
+        custom_objects: Any = None,  # noqa: ARG002 - the script's own classes are known
+        **_: Any,
+    ) -> Any:
+        """Give the model of the best row by ``metric`` (default Talos's ``val_acc``, else the first usual one there is).
+
+        ``asc`` True takes the smallest; None decides by the metric's name when ``metric`` is not given, and takes the
+        largest otherwise, as Talos does. A model that was not kept is trained again from its row. Raises KeyError
+        naming the metrics there are, ValueError when no row has a usable value.
+        """
+        position = self._best_position(metric, asc)
+        model = self.models[position]
+        return model if model is not None else self._train_again(position)
+
+    def _best_position(self, metric: Optional[str], asc: Optional[bool]) -> int:
+        known = list(dict.fromkeys(name for record in self._records for name in record.metrics))
+        name = metric if metric is not None else choose_metric(known, "val_acc")
+        if name is None or name not in self.data:
+            raise KeyError(f"no metric {name!r} in the result; there are: {', '.join(known) or 'none, no row completed'}")
+        if asc is None:
+            asc = metric is None and lower_is_better(name)
+        values = self.data[name].dropna()
+        if values.empty:
+            raise ValueError(f"no row has a usable value of {name!r}")
+        return int(self.data.loc[values.index].sort_values(name, ascending=asc, kind="stable").index[0])
+
+    def _kept_model(self, position: int) -> Any:
+        descriptor = self._records[position].model
+        if descriptor is None:
+            return None
+        try:
+            return load_model(descriptor, self._outcome.folder)
+        except LookupError:
+            return self._train_again(position)
+
+    def _train_again(self, position: int) -> Any:
+        record = self._records[position]
+        _tell(f"the model of row {record.row} was not kept whole: training that row again (--keep-models all avoids it)")
+        again, model = run_trial(self._call.trials, self._call.trials.start(record.row, record.attempt), None)
+        if again.status != COMPLETED:
+            raise RuntimeError(f"row {record.row} could not be trained again: {again.error}")
+        return model
+
+    def _artifact(self, position: int) -> Any:
+        descriptor = self._records[position].model
+        if descriptor is None:
+            return None
+        return {**descriptor, "path": os.path.join(self._outcome.folder, descriptor["path"])}
+
+    def _saved_model(self, position: int) -> Any:
+        model = self._kept_model(position) if self._records[position].model is not None else None
+        if hasattr(model, "to_json"):
+            return model.to_json()
+        return model.state_dict() if hasattr(model, "state_dict") else model
+
+    def _saved_weights(self, position: int) -> Any:
+        model = self._kept_model(position) if self._records[position].model is not None else None
+        if hasattr(model, "get_weights"):
+            return model.get_weights()
+        return model.state_dict() if hasattr(model, "state_dict") else None
+
+    def predict(self, x: Any, metric: Optional[str] = None, asc: Optional[bool] = None, **options: Any) -> Any:
+        """Predict with the best model, through Talos."""
+        from talos.commands.predict import Predict
+
+        name = metric or choose_metric(list(self._records[0].metrics))
+        direction = asc if asc is not None else lower_is_better(str(name))
+        return Predict(self).predict(x, name, direction, **options)
+
+    def evaluate_models(self, *arguments: Any, **options: Any) -> Any:
+        """Cross-validate the best models, through Talos."""
+        from talos.commands.evaluate import evaluate_models
+
+        return evaluate_models(self, *arguments, **options)
+
+
+def _tell(message: str) -> None:
+    sys.stderr.write(f"talos-orch: {message}\n")

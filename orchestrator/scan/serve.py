@@ -1,0 +1,87 @@
+"""``Scan`` in a worker's trial process: run the rows that the supervisor names, until it says to go on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any, Optional, Protocol
+
+from orchestrator.errors import InputError
+from orchestrator.records.atomic import read_json
+from orchestrator.records.layout import RunDir
+from orchestrator.records.trial_log import read_log
+from orchestrator.scan.call import ScanCall, StageOutcome
+from orchestrator.scan.driver import read_outcome_of
+from orchestrator.scan.models import KeepPolicy, ModelStore
+from orchestrator.scan.trial import Trials, run_trial
+from orchestrator.schema import Job, StagePlan
+from orchestrator.space import Selection
+
+
+class Line(Protocol):
+    """The line to the supervisor: one JSON object each way at a time."""
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Say something."""
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for the next word; ends this process when the supervisor is gone."""
+
+
+class WorkerSession:
+    """A trial process. Stages before ``stage`` have ended: their Scan returns at once, so that the script goes on."""
+
+    def __init__(self, job: Job, line: Line, stage: int) -> None:
+        self.seed: Optional[int] = job.seed
+        self._job = job
+        self._line = line
+        self._first = stage
+        self._stage = 0
+
+    def run(self, call: ScanCall) -> StageOutcome:
+        """Serve this call's rows, then give the merged outcome as the driver has it."""
+        self._stage += 1
+        folder = RunDir(self._job.driver).stage(self._stage)
+        if self._stage >= self._first:
+            self._serve(call)
+        return read_outcome_of(folder)
+
+    def _serve(self, call: ScanCall) -> None:
+        own = RunDir(self._job.run).stage(self._stage)
+        try:
+            trials = self._agree(call.trials)
+        except InputError as error:
+            self._line.send({"type": "refuse", "error": str(error)})
+            self._line.receive()  # nothing more is asked of this process; the supervisor ends it
+            return
+        store = self._store(own.trials, own.models) if call.keep else None
+        self._line.send({"type": "ready", "stage": self._stage})
+        while True:
+            word = self._line.receive()
+            if word["type"] == "return":
+                return
+            begun = trials.start(word["row"], word["attempt"])
+            self._line.send({"type": "begun", "record": begun.to_json()})
+            record, _ = run_trial(trials, begun, store)
+            share = self._job.share or {}
+            record = replace(record, worker=self._job.worker, device=",".join(share.get("gpus", [])) or "cpu")
+            self._line.send({"type": "done", "record": record.to_json()})
+
+    def _agree(self, trials: Trials) -> Trials:
+        """Take rows and plain values from the plan; SpaceMismatchError when this script built another space."""
+        path = RunDir(self._job.driver).stage(self._stage).plan
+        plan = StagePlan.from_json(read_json(path), path)
+        return replace(
+            trials,
+            domain=trials.domain.adopt(plan.space),
+            selection=Selection.from_json(plan.selection),
+            base_seed=plan.base_seed,
+            shard_namespace=plan.shard_namespace,
+        )
+
+    def _store(self, log: str, folder: str) -> ModelStore:
+        store = ModelStore(folder, KeepPolicy.parse(self._job.keep_models))
+        if os.path.exists(log):
+            for record in read_log(log):
+                store.remember(record.row, record.metrics, record.model)
+        return store

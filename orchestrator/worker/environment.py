@@ -1,0 +1,36 @@
+"""A writable, stable world around the user's code, whatever the image."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+from orchestrator.schema import Job
+
+# Each backend or library writes below these; on a read-only root they must exist and be writable before any import.
+WRITABLE = (
+    "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "KERAS_HOME", "TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_CACHE_DIR", "MPLCONFIGDIR", "NUMBA_CACHE_DIR", "CUDA_CACHE_PATH",
+)  # fmt: skip
+
+
+OPEN_FILES = 65536
+
+
+def prepare(job: Job) -> None:
+    """Make the folders that the environment names, and go to the script's working directory; OSError if neither can be."""
+    for name in WRITABLE:
+        path = os.environ.get(name)
+        if path:
+            os.makedirs(path, exist_ok=True)
+    _allow_open_files()
+    os.chdir(job.workdir)
+
+
+def _allow_open_files() -> None:
+    # Some engines start containers with 1,024, which data loaders use up. Up to the hard limit no privilege is needed,
+    # and asking the engine for more than its own hard limit would keep the container from starting.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,20 @@
+"""One row of six takes its whole process down, as the kernel does when memory runs out."""
+
+import os
+import signal
+
+import numpy as np
+import talos
+
+x, y = np.zeros((4, 1)), np.zeros(4)
+
+
+def input_model(x_train, y_train, x_val, y_val, params):
+    if params["a"] == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"loss": [1 / params["a"]]}, None
+
+
+p = {"a": [1, 2, 3, 4, 5, 6]}
+scan = talos.Scan(x, y, p, input_model, "dies", x_val=x, y_val=y, seed=17, disable_progress_bar=True)
+print(len(scan.data), "rows, the best loss is", scan.data["loss"].min())
