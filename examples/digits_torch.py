@@ -79,9 +79,7 @@ def main():
     }
 
     # Without x_val and y_val, a part of x is set aside for validation: the same part for every row.
-    scan = talos.Scan(
-        x, y, p, input_model, "digits_torch", val_split=0.25, seed=17, disable_progress_bar=True
-    )
+    scan = talos.Scan(x, y, p, input_model, "digits_torch", val_split=0.25, seed=17, disable_progress_bar=True)
 
     columns = ["val_accuracy", "val_loss", "channels", "kernel", "dropout", "learning_rate"]
     print(f"{len(scan.data)} rows, the best five:")

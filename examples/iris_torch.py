@@ -69,9 +69,7 @@ if __name__ == "__main__":
     x, x_test, y, y_test = train_test_split(x, y, test_size=30, stratify=y, random_state=17)
     x, x_val, y, y_val = train_test_split(x, y, test_size=30, stratify=y, random_state=17)
 
-    scan = talos.Scan(
-        x, y, p, input_model, "iris_torch", x_val=x_val, y_val=y_val, seed=17, disable_progress_bar=True
-    )
+    scan = talos.Scan(x, y, p, input_model, "iris_torch", x_val=x_val, y_val=y_val, seed=17, disable_progress_bar=True)
 
     columns = ["val_loss", "val_accuracy", "hidden", "learning_rate"]
     print(f"{len(scan.data)} rows, the best five:")

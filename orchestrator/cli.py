@@ -85,7 +85,7 @@ def _surroundings_and_settings(options: dict[str, Any]) -> tuple[Any, Any]:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @click.version_option(__version__, prog_name="talos-orch")
 def main() -> None:
-    """Run a Talos sweep on N isolated workers, with one merged result.
+    r"""Run a Talos sweep on N isolated workers, with one merged result.
 
     \b
     talos-orch launch my_scan.py --workers 4            on the CPU
@@ -124,7 +124,7 @@ def launch(script: str | None, arguments: tuple[str, ...], as_json: bool, **opti
 
 
 def _press_on_signals(switch: Any, say: Callable[[str], None]) -> None:
-    def press(number: int, _: Any) -> None:
+    def press(_number: int, _frame: Any) -> None:
         switch.press()
         if switch.level > 1:
             say("ending everything now")
@@ -171,7 +171,11 @@ def plan(script: str | None, arguments: tuple[str, ...], as_json: bool, **option
 @click.argument("device", type=click.Choice(["cpu", "gpu"]))
 @click.option("--backend", type=click.Choice(["tensorflow", "torch", "both"]), default="both", show_default=True)
 @click.option("--base", help="Base image (default: a slim official Python).")
-@click.option("--wheels", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of wheels: no index is asked.")
+@click.option(
+    "--wheels",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of wheels: no index is asked.",
+)
 @click.option("--torch-index", help="An extra package index for Torch's CPU build.")
 @_guard
 def build(device: str, backend: str, base: str | None, wheels: Path | None, torch_index: str | None) -> None:

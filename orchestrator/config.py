@@ -55,7 +55,7 @@ class Settings:
 
 
 _FIELDS = {entry.name: entry for entry in dataclasses.fields(Settings) if entry.name != "sources"}
-_NUMBERS: dict[str, type[int] | type[float]] = {"workers": int, "threads": int, "seed": int, "cpus": float}
+_NUMBERS: dict[str, type[int | float]] = {"workers": int, "threads": int, "seed": int, "cpus": float}
 _CHOICES = {
     "engine": ("docker", "process"),
     "backend": ("tensorflow", "torch", "both"),

@@ -170,7 +170,9 @@ class LiveView:
         if not self._running:
             self._live.start()
             self._running = True
-        table = Table(box=None, pad_edge=False, header_style="bold", caption=self._caption(tick), caption_justify="left")
+        table = Table(
+            box=None, pad_edge=False, header_style="bold", caption=self._caption(tick), caption_justify="left"
+        )
         for name in ("worker", "device", "state", "done", "failed", "left", "row"):
             table.add_column(name, justify="left" if name in ("device", "state") else "right")
         for view in tick.workers:

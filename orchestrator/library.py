@@ -41,7 +41,9 @@ def launch(script: str, *arguments: str, workers: int | None = None, gpus: Any =
     """
     around = read_surroundings(os.environ)
     listed = ",".join(map(str, gpus)) if isinstance(gpus, (list, tuple)) else gpus
-    settings = load_settings({"script": script, "workers": workers, "gpus": listed, **options}, os.environ, around.folder)
+    settings = load_settings(
+        {"script": script, "workers": workers, "gpus": listed, **options}, os.environ, around.folder
+    )
     clock = Clock(steady=time.monotonic, wall=_now, sleep=time.sleep, started=time.monotonic())
     view = LineView()
     finished = run_launch(settings, around, arguments, StopSwitch(), clock, view.show, view.say)

@@ -16,7 +16,14 @@ from orchestrator.plan.containers import World
 from orchestrator.plan.preflight import Preflight, check_script
 from orchestrator.plan.shares import SharePlan, ShareRequest, plan_shares
 from orchestrator.plan.sizes import parse_size
-from orchestrator.project import check_runs, find_project, find_script, find_workdir, local_modules, read_source
+from orchestrator.project import (
+    check_runs,
+    find_project,
+    find_script,
+    find_workdir,
+    local_modules,
+    read_source,
+)
 from orchestrator.scan.models import KeepPolicy
 from orchestrator.schema import SweepFile
 from orchestrator.version import __version__
@@ -135,7 +142,9 @@ def _user_environment(given: tuple[str, ...], around: Surroundings) -> dict[str,
 
 def _checked_name(name: str | None) -> str | None:
     if name is not None and not _NAME.fullmatch(name):
-        raise SettingsError(f"--name {name!r}: use letters, digits, '_', '-' and '.', at most 63, a letter or digit first")
+        raise SettingsError(
+            f"--name {name!r}: use letters, digits, '_', '-' and '.', at most 63, a letter or digit first"
+        )
     return name
 
 

@@ -105,7 +105,12 @@ def sweep_summary(folder: SweepDir) -> Summary:
     name = folder.name
     lines.append(f"next: talos-orch results {name} | status {name} | logs {name} [-w 0]")
     state = read_state(folder)
-    data = {"sweep": name, "folder": folder.path, "results": folder.results, **(asdict(state) if state else {})}
+    data = {
+        "sweep": name,
+        "folder": folder.path,
+        "results": folder.results,
+        **(asdict(state) if state else {}),
+    }
     data.pop("exit_code", None)
     data.pop("message", None)
     return Summary(lines=lines, data=data)
@@ -115,7 +120,11 @@ def plan_text(prepared: Prepared, *, as_json: bool) -> str:
     """Print the decisions of a launch."""
     sweep, info = prepared.sweep, prepared.info
     if as_json:
-        data = {**sweep.to_json(), "rows": prepared.preflight.rows, "image_present": prepared.image_id is not None}
+        data = {
+            **sweep.to_json(),
+            "rows": prepared.preflight.rows,
+            "image_present": prepared.image_id is not None,
+        }
         return json.dumps(data, indent=1)
     rows = prepared.preflight.rows
     image = "none: this machine's own Python" if sweep.image is None else sweep.image
@@ -178,7 +187,9 @@ def status_text(folder: SweepDir, *, as_json: bool) -> str:
                 "exit_code": state.exit_code if state else None, "message": state.message if state else None}  # fmt: skip
         return json.dumps(data, indent=1)
     lines = [f"{folder.name}: {word}" + (f" ({state.message})" if state and state.message else "")]
-    lines += [f"Scan {scan['scan']} {scan['experiment']!r}: {scan['recorded']}/{scan['rows']} rows recorded" for scan in scans]
+    lines += [
+        f"Scan {scan['scan']} {scan['experiment']!r}: {scan['recorded']}/{scan['rows']} rows recorded" for scan in scans
+    ]
     keys = ["worker", "device", "state", "completed", "failed"]
     lines.append(table_text(keys, [[str(worker[key]) for key in keys] for worker in workers]).rstrip("\n"))
     for plan, records in stages:
@@ -200,7 +211,9 @@ def print_log(folder: SweepDir, worker: int | None, *, follow: bool, sleep: Call
     """Copy a role's log to stdout, as text without control characters when that is a terminal."""
     run = folder.driver if worker is None else folder.worker(worker)
     if worker is not None and worker not in folder.workers():
-        raise InputError(f"{folder.name} has no worker {worker}; it has {', '.join(map(str, folder.workers())) or 'none'}")
+        raise InputError(
+            f"{folder.name} has no worker {worker}; it has {', '.join(map(str, folder.workers())) or 'none'}"
+        )
     clean: Callable[[str], str] = printable if sys.stdout.isatty() else str
     follower = Follower(run.log)
     while True:
@@ -216,12 +229,25 @@ def print_log(folder: SweepDir, worker: int | None, *, follow: bool, sleep: Call
 def inspect_text(folder: SweepDir, worker: int | None) -> str:
     """Give everything that the files say, as one JSON document."""
     if worker is None:
-        parts = {"sweep": folder.sweep, "state": folder.state, "driver_job": folder.driver.job, "driver_ended": folder.driver.ended}
+        parts = {
+            "sweep": folder.sweep,
+            "state": folder.state,
+            "driver_job": folder.driver.job,
+            "driver_ended": folder.driver.ended,
+        }
     else:
         if worker not in folder.workers():
-            raise InputError(f"{folder.name} has no worker {worker}; it has {', '.join(map(str, folder.workers())) or 'none'}")
+            raise InputError(
+                f"{folder.name} has no worker {worker}; it has {', '.join(map(str, folder.workers())) or 'none'}"
+            )
         run = folder.worker(worker)
-        parts = {"share": run.share, "limits": run.limits, "job": run.job, "now": run.beat, "ended": run.ended}
+        parts = {
+            "share": run.share,
+            "limits": run.limits,
+            "job": run.job,
+            "now": run.beat,
+            "ended": run.ended,
+        }
     return json.dumps({name: _read_or_none(path) for name, path in parts.items()}, indent=1, ensure_ascii=False)
 
 
@@ -242,7 +268,11 @@ def results_text(folder: SweepDir, form: str) -> str:
     hidden = ("start", "end", "execution_time", "_warnings", "_trial_id", "_param_hash")
     shown = frame.drop(columns=[name for name in hidden if name in frame])
     body = [[_cell_text(value) for value in row] for row in shown.itertuples(index=False)]
-    return table_text([str(name) for name in shown.columns], body) if len(shown) else f"no rows recorded yet in {folder.name}"
+    return (
+        table_text([str(name) for name in shown.columns], body)
+        if len(shown)
+        else f"no rows recorded yet in {folder.name}"
+    )
 
 
 def _cell_text(value: Any) -> str:

@@ -128,7 +128,9 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
         return Finished(exit_code=int(word.get("status", 2)), folder=folder, message=str(word.get("message")))
     if coordinator.stopped:
         left = totals["rows"] - totals[COMPLETED] - bad
-        return Finished(exit_code=STOPPED, folder=folder, message=f"stopped with {left} of {totals['rows']} rows not run")
+        return Finished(
+            exit_code=STOPPED, folder=folder, message=f"stopped with {left} of {totals['rows']} rows not run"
+        )
     if word.get("kind") != "ok":
         when = "after its Scan; the results are kept" if word.get("scans") else "before its Scan"
         return Finished(exit_code=InputError.exit_code, folder=folder, message=f"{name}: {word.get('message')}, {when}")

@@ -51,7 +51,10 @@ def _load(cls: type[_T], data: Any, where: str) -> _T:
 
 
 def _dump(record: Any) -> dict[str, Any]:
-    return {"schema": SCHEMA, **{entry.name: getattr(record, entry.name) for entry in dataclasses.fields(record)}}
+    return {
+        "schema": SCHEMA,
+        **{entry.name: getattr(record, entry.name) for entry in dataclasses.fields(record)},
+    }
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class Coordinator:
 
     def _worker_ended(self, stage: Stage, ended: Ended) -> Iterator[Event]:
         number = int(ended.member[1:])
-        if number not in self._members.alive or ended.attempt < self._members.attempts[number] and not ended.error:
+        if number not in self._members.alive or (ended.attempt < self._members.attempts[number] and not ended.error):
             return
         self._members.alive.discard(number)
         for record in stage.read_new():  # its last records count before its rows go to others
@@ -165,7 +165,10 @@ class Coordinator:
         stage.workers = heirs
         lost = stage.rescue(number, heirs, f"worker {number}: {text}", cause)
         if lost is not None:
-            yield Notice(text=f"row {lost.row} ended its worker's container twice and is given up: {text}", level="warning")
+            yield Notice(
+                text=f"row {lost.row} ended its worker's container twice and is given up: {text}",
+                level="warning",
+            )
         if unfit and not heirs:
             raise InputError(f"no worker can run this script's rows; worker {number}: {text}")
         yield Notice(text=f"worker {number} ended: {text}", level="warning")
@@ -185,7 +188,9 @@ class Coordinator:
             if self._stage is not None:
                 self._stage.set_aside()
             self._members.ask_to_stop()
-            yield Notice(text="stopping: rows in hand finish, the others are left (again, or stop --now, ends it at once)")
+            yield Notice(
+                text="stopping: rows in hand finish, the others are left (again, or stop --now, ends it at once)"
+            )
 
     def settle(self) -> None:
         """End what still runs, workers first by themselves, and remove every container and volume."""
@@ -215,7 +220,13 @@ class Coordinator:
                 )
             )  # fmt: skip
         failed = len(stage.records) - stage.completed
-        return Tick(stage=self.stages, rows=stage.plan.rows, done=len(stage.records), failed=failed, workers=tuple(views))
+        return Tick(
+            stage=self.stages,
+            rows=stage.plan.rows,
+            done=len(stage.records),
+            failed=failed,
+            workers=tuple(views),
+        )
 
     def _state_of(self, number: int, current: int | None) -> str:
         if number not in self._members.alive:

@@ -81,7 +81,10 @@ class Members:
         there = set(self._engine.members(self._folder.path))
         for name in ("driver", *(worker_spec_name(number) for number in self.alive)):
             if name not in there:
-                found.setdefault(name, Ended(member=name, attempt=1, exit_code=137, error="it was removed by somebody else"))
+                found.setdefault(
+                    name,
+                    Ended(member=name, attempt=1, exit_code=137, error="it was removed by somebody else"),
+                )
         return list(found.values())
 
     def last_word(self, number: int) -> dict[str, Any]:

@@ -136,7 +136,9 @@ class DockerEngine:
         key = f"{LABEL}.folder"
         with engine_errors("look for containers of any sweep"):
             labels = [each["Labels"] for each in self.client.api.containers(all=True, filters={"label": [key]})]
-            labels += [volume.attrs.get("Labels") or {} for volume in self.client.volumes.list(filters={"label": [key]})]
+            labels += [
+                volume.attrs.get("Labels") or {} for volume in self.client.volumes.list(filters={"label": [key]})
+            ]
         return {found[key] for found in labels if key in found}
 
     def stop(self, folder: str, members: list[str] | None = None, *, grace: float = 10.0) -> None:

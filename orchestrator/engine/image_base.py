@@ -110,9 +110,7 @@ def _release() -> str:
     return _OS_RELEASE.read_text() if _OS_RELEASE.is_file() else ""
 
 
-def _require_mmdebstrap(
-    base: str, failure: str, environ: Mapping[str, str], say: Callable[[str], None]
-) -> None:
+def _require_mmdebstrap(base: str, failure: str, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
     path = environ.get("PATH")
     if shutil.which("mmdebstrap", path=path):
         return
@@ -132,9 +130,7 @@ def _require_mmdebstrap(
     )
 
 
-def _bootstrap(
-    client: docker.DockerClient, tag: str, script: bytes, environ: Mapping[str, str], cache: Path
-) -> None:
+def _bootstrap(client: docker.DockerClient, tag: str, script: bytes, environ: Mapping[str, str], cache: Path) -> None:
     """Run base.sh and import what it made under ``tag``."""
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix="base-") as folder:

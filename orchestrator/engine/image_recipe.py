@@ -69,9 +69,7 @@ def recipe_files(device: Device) -> dict[str, bytes]:
     try:
         return {name: (root / name).read_bytes() for name in names}
     except OSError as error:
-        raise ImageError(
-            f"{error.filename} is missing from this installation: install talos-orch again"
-        ) from error
+        raise ImageError(f"{error.filename} is missing from this installation: install talos-orch again") from error
 
 
 def image_tag(request: ImageRequest, files: Mapping[str, bytes]) -> str:

@@ -47,9 +47,7 @@ def host_python(version: str, machine: str, environ: Mapping[str, str]) -> str |
         return None
     names = (sys.executable, f"python{version}", "python3")
     for found in filter(None, (shutil.which(name, path=environ.get("PATH")) for name in names)):
-        done = subprocess.run(
-            [found, "-c", _ASK_PIP], env=dict(environ), capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([found, "-c", _ASK_PIP], env=dict(environ), capture_output=True, text=True, check=False)
         if done.returncode == 0 and done.stdout.strip() == version:
             return found
     return None
@@ -115,9 +113,7 @@ def download_command(request: ImageRequest, python: str, requirements: Path, tar
     return command
 
 
-def pip_environ(
-    request: ImageRequest, files: Mapping[str, bytes], environ: Mapping[str, str]
-) -> dict[str, str]:
+def pip_environ(request: ImageRequest, files: Mapping[str, bytes], environ: Mapping[str, str]) -> dict[str, str]:
     """Return pip's environment: the pinned versions, and with ``--wheels`` no settings of this machine."""
     kept = dict(environ)
     if request.wheels is not None:
@@ -180,9 +176,7 @@ def _configured(environ: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _run_pip(
-    command: list[str], environ: dict[str, str], request: ImageRequest, say: Callable[[str], None]
-) -> None:
+def _run_pip(command: list[str], environ: dict[str, str], request: ImageRequest, say: Callable[[str], None]) -> None:
     last = "pip said nothing"
     with subprocess.Popen(
         command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -194,9 +188,5 @@ def _run_pip(
                 last = one_line(line)
     if pip.returncode != 0:
         lacks_torch = request.device == "cpu" and "torch==" in last and request.wheels is None
-        hint = (
-            _INDEX_HINT
-            if lacks_torch
-            else "check pip's settings, or pass a folder of wheels with --wheels DIR"
-        )
+        hint = _INDEX_HINT if lacks_torch else "check pip's settings, or pass a folder of wheels with --wheels DIR"
         raise ImageError(f"pip cannot get the image's packages: {last}: {hint}")

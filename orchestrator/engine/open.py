@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from orchestrator.engine.base import Engine
 from orchestrator.engine.docker import DockerEngine
 from orchestrator.engine.gpus import local_gpus
-from orchestrator.engine.images import ImageRequest, build_image, find_image, image_tag, recipe_files
+from orchestrator.engine.images import Backend, Device, ImageRequest, build_image, find_image, image_tag, recipe_files
 from orchestrator.engine.process import ProcessEngine
 from orchestrator.engine.translate import engine_errors
 from orchestrator.errors import ImageError
@@ -18,7 +18,16 @@ from orchestrator.plan.shares import Gpu
 if TYPE_CHECKING:
     from orchestrator.config import Settings, Surroundings
 
-__all__ = ["build_worker_image", "docker_engine", "erase_scratch", "find_worker_image", "image_request", "local_gpus", "open_engine", "worker_image_name"]
+__all__ = [
+    "build_worker_image",
+    "docker_engine",
+    "erase_scratch",
+    "find_worker_image",
+    "image_request",
+    "local_gpus",
+    "open_engine",
+    "worker_image_name",
+]
 
 _TENSORFLOW = frozenset(("tensorflow", "keras"))
 _TORCH = frozenset(("torch",))
@@ -39,11 +48,16 @@ def docker_engine(around: Surroundings, gpus: tuple[Gpu, ...] = ()) -> DockerEng
 def image_request(settings: Settings, device: str, imports: frozenset[str]) -> ImageRequest:
     """Choose the worker image by what the script imports: one backend where it is clear, else both."""
     if settings.backend is not None:
-        return ImageRequest(device=device, backend=settings.backend)
+        return worker_request(device, settings.backend)
     tensorflow, torch = bool(imports & _TENSORFLOW), bool(imports & _TORCH)
     if tensorflow == torch:
-        return ImageRequest(device=device, backend="both")
-    return ImageRequest(device=device, backend="tensorflow" if tensorflow else "torch")
+        return worker_request(device, "both")
+    return worker_request(device, "tensorflow" if tensorflow else "torch")
+
+
+def worker_request(device: str, backend: str) -> ImageRequest:
+    """Name one of our images; SettingsError for a device or backend that there is no image for."""
+    return ImageRequest(device=cast("Device", device), backend=cast("Backend", backend))
 
 
 def find_worker_image(engine: Engine, asked: str | None, request: ImageRequest | None) -> tuple[str, str | None]:
@@ -59,7 +73,7 @@ def find_worker_image(engine: Engine, asked: str | None, request: ImageRequest |
             raise ImageError(f"--image {asked}: this engine does not have it; docker pull {asked}, or build it first")
         return asked, found
     assert request is not None  # noqa: S101 - given whenever no image is named
-    both = ImageRequest(device=request.device, backend="both")
+    both = worker_request(request.device, "both")
     for candidate in (request, both):
         tag = image_tag(candidate, recipe_files(candidate.device))
         with engine_errors(f"find image {tag}"):
@@ -79,7 +93,8 @@ def worker_image_name(
     device: str, backend: str, *, base: str | None, wheels: Path | None, torch_index: str | None
 ) -> tuple[str, ImageRequest]:
     """Give (name, request) of one of our images, as ``talos-orch build`` is asked for it."""
-    request = ImageRequest(device=device, backend=backend, base=base, wheels=wheels, torch_index=torch_index)
+    kind, backends = cast("Device", device), cast("Backend", backend)  # ImageRequest checks them itself
+    request = ImageRequest(device=kind, backend=backends, base=base, wheels=wheels, torch_index=torch_index)
     return image_tag(request, recipe_files(request.device)), request
 
 
@@ -87,4 +102,3 @@ def erase_scratch(engine: Engine, image: str | None, parent: str, names: list[st
     """Delete the kernel's root-owned work folders under a sweep, with a container's help where the caller may not."""
     if isinstance(engine, DockerEngine) and image and names:
         engine.erase_as_root(image, parent, names)
-

@@ -63,7 +63,12 @@ class ProcessEngine:
             except OSError as error:
                 raise EngineError(f"cannot start {spec.member}: {error}") from error
         self._started[spec.run] = process
-        identity = {"pid": process.pid, "born": _born(process.pid), "attempt": spec.attempt, "member": spec.member}
+        identity = {
+            "pid": process.pid,
+            "born": _born(process.pid),
+            "attempt": spec.attempt,
+            "member": spec.member,
+        }
         write_json(os.path.join(spec.run, _PID), identity)
         return mode
 

@@ -50,9 +50,7 @@ def engine_errors(action: str) -> Iterator[None]:
 def translate(action: str, error: BaseException) -> EnvironmentNotReadyError:
     """Choose the error of ours for ``error``; never raises."""
     said = f"cannot {action}: {reason(error)}"
-    if isinstance(
-        error, (docker.errors.ImageNotFound, docker.errors.BuildError, docker.errors.ImageLoadError)
-    ):
+    if isinstance(error, (docker.errors.ImageNotFound, docker.errors.BuildError, docker.errors.ImageLoadError)):
         return ImageError(said)
     return EngineError(said)
 

@@ -71,9 +71,7 @@ def worker_spec(
         attempt=attempt,
     )
     view = View(project=sweep.project, target=project, upper=run.files, scratch=run.scratch)
-    spec = _spec(
-        sweep, folder, run, job, share, world, (), view if world.private_views else None, attempt=attempt
-    )
+    spec = _spec(sweep, folder, run, job, share, world, (), view if world.private_views else None, attempt=attempt)
     return spec, job
 
 
@@ -93,7 +91,15 @@ def _inside(world: World, run: RunDir, driver: RunDir) -> _Inside:
 
 
 def _job(
-    sweep: SweepFile, role: str, inside: _Inside, share: Share, world: World, *, script: str, workdir: str, attempt: int = 1
+    sweep: SweepFile,
+    role: str,
+    inside: _Inside,
+    share: Share,
+    world: World,
+    *,
+    script: str,
+    workdir: str,
+    attempt: int = 1,
 ) -> Job:
     return Job(
         role=role,

@@ -88,9 +88,7 @@ def settled_value(names: Names, read: ast.Name, harmless: Callable[[ast.Name], b
     target = owner.bound[name][0]
     statement = names.parents.get(target)
     alone = isinstance(statement, ast.Assign) and statement.targets == [target]
-    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not (
-        alone or isinstance(statement, ast.AnnAssign)
-    ):
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not (alone or isinstance(statement, ast.AnnAssign)):
         return None
     if names.star > statement.lineno:
         return None
@@ -119,9 +117,7 @@ def _children(node: ast.AST, scope: Scope, names: Names) -> list[tuple[ast.AST, 
         inside = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         arguments = list(ast.iter_child_nodes(node.args))
         names.scopes[node.args] = scope
-        outside = [
-            child for child in ast.iter_child_nodes(node) if child is not node.args and child not in inside
-        ]
+        outside = [child for child in ast.iter_child_nodes(node) if child is not node.args and child not in inside]
         # Defaults are worked out where the function is defined.
         outside += [child for child in arguments if not isinstance(child, ast.arg)]
         inside += [child for child in arguments if isinstance(child, ast.arg)]

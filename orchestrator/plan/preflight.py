@@ -62,9 +62,7 @@ def check_script(source: str, name: str, local_modules: frozenset[str] = frozens
 def _parse(source: str, name: str) -> ast.Module:
     if "\0" in source:
         line = source[: source.index("\0")].count("\n") + 1
-        raise ScriptError(
-            f"{name}:{line}: holds null bytes, so it is not Python text: save the script as UTF-8"
-        )
+        raise ScriptError(f"{name}:{line}: holds null bytes, so it is not Python text: save the script as UTF-8")
     _refuse_json(source, name)
     try:
         with warnings.catch_warnings():
@@ -103,7 +101,7 @@ def _syntax_message(error: SyntaxError, source: str, name: str) -> str:
 
 
 def _short(line: str) -> str:
-    return line if len(line) <= 60 else line[:57] + "..."  # noqa: PLR2004 - as the messages of the space do
+    return line if len(line) <= 60 else line[:57] + "..."
 
 
 def _imports(tree: ast.Module) -> frozenset[str]:
@@ -125,8 +123,6 @@ def _may_scan(tree: ast.Module, imports: frozenset[str], local_modules: frozense
             return True
         if isinstance(node, ast.Attribute) and node.attr == "Scan":
             return True
-        if isinstance(node, ast.ImportFrom) and (
-            node.level or any(alias.name == "Scan" for alias in node.names)
-        ):
+        if isinstance(node, ast.ImportFrom) and (node.level or any(alias.name == "Scan" for alias in node.names)):
             return True
     return False

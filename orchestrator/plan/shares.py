@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from orchestrator.errors import EnvironmentNotReadyError, InputError, SettingsError
 from orchestrator.plan.sizes import GIB, MIB, show_size
@@ -79,7 +80,13 @@ def plan_shares(request: ShareRequest, machine: Machine) -> SharePlan:
         raise SettingsError(f"--threads {threads}: give at least 1")
     shm = request.shm if request.shm is not None else int(memory * SHM_SHARE)
     per_device = Counter(index % len(gpus) for index in range(count)) if gpus else Counter[int]()
-    common = {"cpus": round(cpus, 3), "threads": threads, "memory": memory, "shm": shm, "pids": _pids(machine)}
+    common: dict[str, Any] = {
+        "cpus": round(cpus, 3),
+        "threads": threads,
+        "memory": memory,
+        "shm": shm,
+        "pids": _pids(machine),
+    }
     workers = []
     for number in range(count):
         place = number % len(gpus) if gpus else 0
@@ -132,7 +139,9 @@ def _memory(request: ShareRequest, machine: Machine, workers: int) -> int:
     room = machine.memory - reserve
     if request.memory is not None:
         if request.memory < SMALLEST_MEMORY:
-            raise InputError(f"--memory {show_size(request.memory)}: a backend needs at least {show_size(SMALLEST_MEMORY)}")
+            raise InputError(
+                f"--memory {show_size(request.memory)}: a backend needs at least {show_size(SMALLEST_MEMORY)}"
+            )
         if request.memory * workers > room:
             raise InputError(
                 f"--memory {show_size(request.memory)} for {workers} workers is {show_size(request.memory * workers)}, "

@@ -9,11 +9,14 @@ from __future__ import annotations
 import ast
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import ParamsTypeError, ParamsValueError
 from orchestrator.plan.names import Names, settled_value
 from orchestrator.space.candidates import candidates, chosen_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OUR_PACKAGES = frozenset({"talos", "orchestrator"})
 
@@ -100,9 +103,7 @@ def _size(key: str, value: ast.expr, script: str) -> int | None:
         return None if _starred(value) else len(value.elts)
     if isinstance(value, ast.Tuple):
         parts = _value(value)
-        if _starred(value) or (
-            len(parts) == _RANGE_PARTS and any(isinstance(part, _Source) for part in parts)
-        ):
+        if _starred(value) or (len(parts) == _RANGE_PARTS and any(isinstance(part, _Source) for part in parts)):
             return None
     elif not isinstance(value, (ast.List, ast.Constant, ast.UnaryOp, ast.Set, ast.Dict)):
         return None
@@ -113,7 +114,7 @@ def _size(key: str, value: ast.expr, script: str) -> int | None:
     return len(found)
 
 
-def _told(script: str, line: int, check: Any) -> Any:
+def _told(script: str, line: int, check: Callable[[], Any]) -> Any:
     """Return what ``check`` returns; what it raises is raised with the place in front."""
     try:
         return check()
@@ -150,11 +151,7 @@ def _unlimited(call: ast.Call) -> bool:
         return False
     return all(
         keyword.arg in _WITHOUT_LIMIT
-        or (
-            keyword.arg is not None
-            and isinstance(keyword.value, ast.Constant)
-            and keyword.value.value is None
-        )
+        or (keyword.arg is not None and isinstance(keyword.value, ast.Constant) and keyword.value.value is None)
         for keyword in call.keywords
     )
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Iterator
 
 _STAGE = re.compile(r"scan-(\d{2,})$")
 _WORKER = re.compile(r"\d{2,}$")

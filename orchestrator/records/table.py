@@ -6,8 +6,9 @@ Pure and without pandas, so that the driver container and the host build the sam
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable
+from typing import Any, Callable
 
 from orchestrator.schema import COMPLETED, TrialRecord
 

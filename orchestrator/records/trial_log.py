@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Iterator
+from collections.abc import Iterator
 
 from orchestrator.errors import RecordError
 from orchestrator.schema import TrialRecord
@@ -42,7 +42,9 @@ class TrialLog:
 
     def append(self, record: TrialRecord) -> None:
         """Write one line and wait until it is on disk; OSError when it cannot be (disk full), with nothing half kept."""
-        line = (json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
+        line = (json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":")) + "\n").encode(
+            "utf-8", "replace"
+        )
         before = os.lseek(self._descriptor, 0, os.SEEK_CUR)
         try:
             view = memoryview(line)

@@ -17,7 +17,8 @@ from orchestrator.schema import TrialRecord
 def frame_of(records: list[TrialRecord]) -> pd.DataFrame:
     """Build the table of one stage: Talos's columns in Talos's order, then ours; one row per record."""
     table = full_table(records, record_values)
-    return pd.DataFrame(table.rows, columns=table.columns or None)
+    frame: pd.DataFrame = pd.DataFrame(table.rows, columns=table.columns or None)
+    return frame
 
 
 def sweep_frame(sweep: SweepDir) -> pd.DataFrame:
@@ -27,7 +28,8 @@ def sweep_frame(sweep: SweepDir) -> pd.DataFrame:
     if len(frames) <= 1:
         return frames[0] if frames else pd.DataFrame()
     numbered = [frame.assign(scan=stage) for stage, frame in zip(stages, frames, strict=True) if len(frame)]
-    return pd.concat(numbered, ignore_index=True) if numbered else pd.DataFrame()
+    whole: pd.DataFrame = pd.concat(numbered, ignore_index=True) if numbered else pd.DataFrame()
+    return whole
 
 
 def write_csv(frame: pd.DataFrame, path: str) -> None:

@@ -31,7 +31,10 @@ class PeakMemory:
 
 
 def _highest_resident() -> Optional[float]:
-    with contextlib.suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as stream:
+    with (
+        contextlib.suppress(OSError),
+        open("/proc/self/status", encoding="ascii", errors="replace") as stream,
+    ):
         for line in stream:
             if line.startswith("VmHWM:"):
                 return round(int(line.split()[1]) / _MIB, 1)

@@ -86,7 +86,7 @@ class ModelStore:
         os.makedirs(self.folder, exist_ok=True)
         try:
             descriptor = save_model(model, os.path.join(self.folder, str(row)))
-        except Exception as error:  # the result counts more than the file; the row can be trained again
+        except Exception as error:  # noqa: BLE001 - the result counts more than the file; the row can be trained again
             warnings.warn(f"the model of row {row} could not be saved: {type(error).__name__}: {error}", stacklevel=2)
             return None
         self._files[row] = os.path.basename(descriptor["path"])

@@ -8,8 +8,30 @@ from typing import Any, Optional
 
 # As whole words of a metric's name, so that "mae" is found in "val_mae" and not in "maelstrom_score".
 _LOWER_IS_BETTER = frozenset(
-    "loss losses error errors err mae mse rmse mape msle logcosh perplexity distance divergence hinge crossentropy "
-    "entropy wer cer nll deviance time".split()
+    [
+        "loss",
+        "losses",
+        "error",
+        "errors",
+        "err",
+        "mae",
+        "mse",
+        "rmse",
+        "mape",
+        "msle",
+        "logcosh",
+        "perplexity",
+        "distance",
+        "divergence",
+        "hinge",
+        "crossentropy",
+        "entropy",
+        "wer",
+        "cer",
+        "nll",
+        "deviance",
+        "time",
+    ]
 )
 _PREFERRED = ("val_loss", "loss", "val_accuracy", "val_acc", "accuracy", "acc", "score")
 

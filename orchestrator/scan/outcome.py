@@ -56,7 +56,9 @@ def _from_dictionary(output: dict[Any, Any]) -> Outcome:
     history = output.get("_history", output.get("history")) or {}
     history = getattr(history, "history", history)
     if not isinstance(history, dict):
-        raise ContractError(f"the model function returned a dictionary whose history is {_describe(history)}; {EXPECTED}")
+        raise ContractError(
+            f"the model function returned a dictionary whose history is {_describe(history)}; {EXPECTED}"
+        )
     series = _read_history(history)
     metrics = output.get("metrics")
     if metrics is None:

@@ -9,8 +9,9 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional
 
 from orchestrator.scan.hooks import Hook
 
@@ -54,7 +55,10 @@ class TalosStandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """The last finder: asked for ``talos`` only where nothing else has it."""
 
     def find_spec(
-        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
+        self,
+        fullname: str,
+        path: Optional[Sequence[str]],  # noqa: ARG002 - the import system's signature
+        target: Optional[ModuleType] = None,  # noqa: ARG002
     ) -> Optional[importlib.machinery.ModuleSpec]:
         """Claim the names that we implement."""
         if fullname not in _STAND_IN:
@@ -79,7 +83,9 @@ def _missing(where: str) -> Callable[[str], Any]:
         full = f"{where}.{name}"
         if full in _STAND_IN:
             return importlib.import_module(full)
-        raise AttributeError(f"{full} needs Talos itself, which this image lacks: add talos to the image (pip install talos)")
+        raise AttributeError(
+            f"{full} needs Talos itself, which this image lacks: add talos to the image (pip install talos)"
+        )
 
     return get
 

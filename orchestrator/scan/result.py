@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import os
 import sys
-from typing import Any, Callable, Iterator, Optional
+from collections.abc import Iterator
+from typing import Any, Callable, Optional
 
 from orchestrator.records.table import full_table, talos_table
 from orchestrator.scan.call import ScanCall, StageOutcome
@@ -38,10 +39,10 @@ class Lazy:
 
 
 class ScanResult:
-    """Talos's result attributes. ``data`` has one row per completed trial, in Talos's order and columns;
+    """Talos's result attributes.
 
-    ``failures`` one per trial that failed or was lost, with its error. ``models``, ``saved_models`` and
-    ``saved_weights`` have an item per row of ``data``, loaded when asked for, None where none was kept.
+    ``data`` has one row per completed trial, in Talos's order and columns; ``failures`` one per
+    trial that failed or was lost, with its error. ``models``, ``saved_models`` and ``saved_weights`` have an item per row of ``data``, loaded when asked for, None where none was kept.
     """
 
     def _settle(self, call: ScanCall, outcome: StageOutcome) -> None:
@@ -145,7 +146,9 @@ class ScanResult:
         known = list(dict.fromkeys(name for record in self._records for name in record.metrics))
         name = metric if metric is not None else choose_metric(known, "val_acc")
         if name is None or name not in self.data:
-            raise KeyError(f"no metric {name!r} in the result; there are: {', '.join(known) or 'none, no row completed'}")
+            raise KeyError(
+                f"no metric {name!r} in the result; there are: {', '.join(known) or 'none, no row completed'}"
+            )
         if asc is None:
             asc = metric is None and lower_is_better(name)
         values = self.data[name].dropna()
@@ -164,7 +167,9 @@ class ScanResult:
 
     def _train_again(self, position: int) -> Any:
         record = self._records[position]
-        _tell(f"the model of row {record.row} was not kept whole: training that row again (--keep-models all avoids it)")
+        _tell(
+            f"the model of row {record.row} was not kept whole: training that row again (--keep-models all avoids it)"
+        )
         again, model = run_trial(self._call.trials, self._call.trials.start(record.row, record.attempt), None)
         if again.status != COMPLETED:
             raise RuntimeError(f"row {record.row} could not be trained again: {again.error}")
@@ -177,13 +182,13 @@ class ScanResult:
         return {**descriptor, "path": os.path.join(self._outcome.folder, descriptor["path"])}
 
     def _saved_model(self, position: int) -> Any:
-        model = self._kept_model(position) if self._records[position].model is not None else None
+        model: Any = self._kept_model(position) if self._records[position].model is not None else None
         if hasattr(model, "to_json"):
             return model.to_json()
         return model.state_dict() if hasattr(model, "state_dict") else model
 
     def _saved_weights(self, position: int) -> Any:
-        model = self._kept_model(position) if self._records[position].model is not None else None
+        model: Any = self._kept_model(position) if self._records[position].model is not None else None
         if hasattr(model, "get_weights"):
             return model.get_weights()
         return model.state_dict() if hasattr(model, "state_dict") else None

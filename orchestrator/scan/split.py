@@ -32,11 +32,15 @@ def split_data(x: Any, y: Any, share: float, multi_input: bool, seed: Optional[i
     try:
         rows = len(first)
     except TypeError:
-        raise ParamsTypeError(f"y is a {type(y).__name__} without a length: give an array, or x_val and y_val") from None
+        raise ParamsTypeError(
+            f"y is a {type(y).__name__} without a length: give an array, or x_val and y_val"
+        ) from None
     order = np.random.default_rng(seed).permutation(rows)
     cut = int(rows * (1 - share))
     if cut in (0, rows):
-        raise ParamsValueError(f"val_split={share} of {rows} rows leaves one side empty: give more rows or x_val and y_val")
+        raise ParamsValueError(
+            f"val_split={share} of {rows} rows leaves one side empty: give more rows or x_val and y_val"
+        )
     train, validation = order[:cut], order[cut:]
     return (
         take(x, train, multi_input),

@@ -10,7 +10,7 @@ from orchestrator.space.callables import TAG
 
 def encode_numpy(value: Any, encode: Callable[[Any], Any]) -> dict[str, Any] | None:
     """Return the tagged form of a numpy array or scalar, or None when ``value`` is neither."""
-    import numpy as np  # noqa: PLC0415 - only here is it certain that numpy is there
+    import numpy as np
 
     if isinstance(value, np.ndarray):
         items = encode(list(value.flat))
@@ -35,7 +35,7 @@ def encode_numpy(value: Any, encode: Callable[[Any], Any]) -> dict[str, Any] | N
 
 def decode_numpy(record: dict[str, Any], decode: Callable[[Any], Any]) -> Any:
     """Return the array or scalar that ``encode_numpy`` tagged, with its dtype and scalar class."""
-    import numpy as np  # noqa: PLC0415 - as above
+    import numpy as np
 
     described = record["dtype"]
     dtype = np.dtype(decode(described["fields"]) if isinstance(described, dict) else described)

@@ -106,9 +106,7 @@ def _code_bytes(value: Any) -> bytes:
 
 def _code_parts(code: CodeType) -> tuple[Any, ...]:
     # marshal's bytes would depend on reference counts and on the file's path.
-    constants = [
-        _code_parts(item) if isinstance(item, CodeType) else _constant(item) for item in code.co_consts
-    ]
+    constants = [_code_parts(item) if isinstance(item, CodeType) else _constant(item) for item in code.co_consts]
     return (code.co_name, code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, constants)
 
 

@@ -23,13 +23,10 @@ def chosen_keys(params: Any, param_keys: Iterable[str] | None) -> tuple[str, ...
     """
     if not isinstance(params, Mapping):
         raise ParamsTypeError(
-            f"params is {shown(params)} ({type(params).__name__}): give a dict from names to values, "
-            f"each {FORMS}",
+            f"params is {shown(params)} ({type(params).__name__}): give a dict from names to values, each {FORMS}",
         )
     if isinstance(param_keys, (str, bytes)):
-        raise ParamsTypeError(
-            f"param_keys is {shown(param_keys)}: give a list of names, [{shown(param_keys)}]"
-        )
+        raise ParamsTypeError(f"param_keys is {shown(param_keys)}: give a list of names, [{shown(param_keys)}]")
     keys = tuple(params) if param_keys is None else tuple(param_keys)
     if not keys:
         what = "params is an empty dict" if param_keys is None else "param_keys is empty"
@@ -52,22 +49,17 @@ def candidates(key: str, value: Any) -> tuple[Any, ...]:
     else:
         raise ParamsTypeError(_refusal(key, value))
     if not found:
-        raise ParamsValueError(
-            f"parameter {key!r} is {shown(value)}, which holds no candidates: give {FORMS}"
-        )
+        raise ParamsValueError(f"parameter {key!r} is {shown(value)}, which holds no candidates: give {FORMS}")
     return found
 
 
 def _check_key(params: Mapping[Any, Any], key: Any, earlier: tuple[Any, ...]) -> None:
     if not isinstance(key, str):
         raise ParamsTypeError(
-            f"parameter name {shown(key)} is of type {type(key).__name__}: names are strings, "
-            f"{shown(str(key))}",
+            f"parameter name {shown(key)} is of type {type(key).__name__}: names are strings, {shown(str(key))}",
         )
     if key not in params:
-        raise ParamsValueError(
-            f"param_keys names {key!r}, not in params: its names are {shown(list(params))}"
-        )
+        raise ParamsValueError(f"param_keys names {key!r}, not in params: its names are {shown(list(params))}")
     if key in earlier:
         raise ParamsValueError(f"param_keys names {key!r} twice: name each parameter once")
     if key in RESERVED_KEYS:

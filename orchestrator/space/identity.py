@@ -161,9 +161,7 @@ def _decode_callable(record: dict[str, Any]) -> Any:
         ) from error
     expected = record.get("source_hash")
     if expected is not None and reference(value, encode).get("source_hash") != expected:
-        raise ParamsValueError(
-            f"recorded value {name}: its source is not the recorded one; restore that version"
-        )
+        raise ParamsValueError(f"recorded value {name}: its source is not the recorded one; restore that version")
     return value
 
 

@@ -42,9 +42,7 @@ class Limits:
         if limit is None:
             return None
         if not isinstance(limit, Real):
-            raise ParamsTypeError(
-                f"{name}={shown(limit)}: give a count of rows like 10, or a fraction like 0.1"
-            )
+            raise ParamsTypeError(f"{name}={shown(limit)}: give a count of rows like 10, or a fraction like 0.1")
         if not math.isfinite(limit):
             raise ParamsValueError(f"{name}={limit}: give a count like 10 or a fraction like 0.1")
         count = int(limit) if isinstance(limit, Integral) else _share(total, limit)

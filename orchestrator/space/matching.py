@@ -40,14 +40,10 @@ def adopt_values(
 def _compare_keys(planned: tuple[str, ...], here: tuple[str, ...]) -> None:
     for key in planned:
         if key not in here:
-            raise SpaceMismatchError(
-                f"parameter {key!r} is in the plan and missing in the script's space: {_ADVICE}"
-            )
+            raise SpaceMismatchError(f"parameter {key!r} is in the plan and missing in the script's space: {_ADVICE}")
     for key in here:
         if key not in planned:
-            raise SpaceMismatchError(
-                f"parameter {key!r} is in the script's space and not in the plan: {_ADVICE}"
-            )
+            raise SpaceMismatchError(f"parameter {key!r} is in the script's space and not in the plan: {_ADVICE}")
     for key, own in zip(planned, here):
         if key != own:
             raise SpaceMismatchError(

@@ -61,14 +61,12 @@ def _check(key: str, values: tuple[Any, ...]) -> None:
     if steps > _MOST_STEPS:
         raise ParamsValueError(f"{given}: {RANGE_FORM} takes at most {_MOST_STEPS} steps")
     if isinstance(start, int) and isinstance(end, int) and max(abs(start), abs(end)) >= _INT64:
-        raise ParamsValueError(
-            f"{given}: {RANGE_FORM} takes ints of up to 64 bits; give a list of alternatives"
-        )
+        raise ParamsValueError(f"{given}: {RANGE_FORM} takes ints of up to 64 bits; give a list of alternatives")
 
 
 def _arange(start: Any, end: Any, step: Any, *, whole: bool) -> list[Any]:
     try:
-        import numpy as np  # noqa: PLC0415 - lists alone must not need it
+        import numpy as np
     except ImportError:
         return _arange_without_numpy(start, end, step, whole=whole)
     found = np.arange(start, end, step, dtype=float)

@@ -44,9 +44,7 @@ def check_method(method: Any) -> None:
 
 def check_total(method: str, total: int) -> None:
     """Raise ParamsValueError where ``method`` cannot draw from a grid of ``total`` combinations."""
-    most = {"latin_matrix": _LATIN_TOTAL, "latin_sudoku": _LATIN_TOTAL, "latin_improved": _INT64 - 1}.get(
-        method
-    )
+    most = {"latin_matrix": _LATIN_TOTAL, "latin_sudoku": _LATIN_TOTAL, "latin_improved": _INT64 - 1}.get(method)
     if most is not None and total > most:
         raise ParamsValueError(
             f"random_method={method!r} draws from at most {most} combinations and the space has {total}: use "
@@ -101,7 +99,7 @@ def _korobov(total: int, count: int, _seed: int | None) -> tuple[int, ...]:
 
 def _latin(total: int, count: int, seed: int | None) -> tuple[int, ...]:
     # One-dimensional Latin hypercube as scipy draws it: sorting its points gives back the shuffled strata.
-    import numpy as np  # noqa: PLC0415 - only this method needs it
+    import numpy as np
 
     source = _numpy_source(seed)
     for start in range(0, total, 1 << 20):  # each point's place in its stratum: drawn first, never decides
@@ -115,7 +113,7 @@ def _latin(total: int, count: int, seed: int | None) -> tuple[int, ...]:
 
 def _latin_improved(total: int, count: int, seed: int | None) -> tuple[int, ...]:
     # Of up to 100 free bins drawn at random, take the one farthest round the circle from all taken bins.
-    import numpy as np  # noqa: PLC0415 - only this method needs it
+    import numpy as np
 
     source = _numpy_source(seed)
     chosen = [int(source.integers(total))]
@@ -136,7 +134,7 @@ def _latin_improved(total: int, count: int, seed: int | None) -> tuple[int, ...]
 
 
 def _numpy_source(seed: int | None) -> Any:
-    import numpy as np  # noqa: PLC0415 - only the latin methods need it
+    import numpy as np
 
     try:
         return np.random.default_rng(seed)

@@ -63,9 +63,7 @@ class Selection:
             return cls(tuple(record["indices"]))
         if record["kind"] == "shard":
             return cls(DealtRows(cls.from_json(record["of"]), record["key"], record["start"], record["size"]))
-        raise ParamsValueError(
-            f"selection of kind {record['kind']!r}: this version reads 'all', 'list' and 'shard'"
-        )
+        raise ParamsValueError(f"selection of kind {record['kind']!r}: this version reads 'all', 'list' and 'shard'")
 
 
 @dataclass(frozen=True)

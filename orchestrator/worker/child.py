@@ -68,7 +68,14 @@ class Child:
     def __init__(self, job: str, stage: int, out: list[LogFile], err: list[LogFile], *, talk: bool) -> None:
         ours_in, theirs_out = os.pipe() if talk else (-1, -1)
         theirs_in, ours_out = os.pipe() if talk else (-1, -1)
-        command = [sys.executable, os.path.abspath(enter.__file__), "trial", job, str(theirs_in), str(theirs_out)]
+        command = [
+            sys.executable,
+            os.path.abspath(enter.__file__),
+            "trial",
+            job,
+            str(theirs_in),
+            str(theirs_out),
+        ]
         self._process = subprocess.Popen(
             [*command, str(stage)],
             stdin=subprocess.DEVNULL,

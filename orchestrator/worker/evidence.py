@@ -12,7 +12,10 @@ from typing import Any, Optional
 _OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _LIMIT_FILES = {
     "memory_bytes": ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-    "memory_and_swap_bytes": ("/sys/fs/cgroup/memory.swap.max", "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"),
+    "memory_and_swap_bytes": (
+        "/sys/fs/cgroup/memory.swap.max",
+        "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes",
+    ),
     "cpu": ("/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
     "pids": ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"),
 }

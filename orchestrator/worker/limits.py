@@ -50,7 +50,9 @@ class BackendLimits:
                 )
                 self._applied["tensorflow_memory_limit_mib"] = limit
         except (RuntimeError, ValueError) as error:
-            raise EnvironmentNotReadyError(f"TensorFlow refused the GPU memory limit of this worker: {error}") from error
+            raise EnvironmentNotReadyError(
+                f"TensorFlow refused the GPU memory limit of this worker: {error}"
+            ) from error
 
     def _torch(self, torch: ModuleType) -> None:
         seed_backend("torch")

@@ -66,7 +66,7 @@ class Supervisor:
             write_json(self._run.ended, word)
             return end.status
 
-    def _on_signal(self, number: int, _: Optional[FrameType]) -> None:
+    def _on_signal(self, _number: int, _frame: Optional[FrameType]) -> None:
         self._terminated = True
 
     def _say(self, state: str) -> None:
@@ -156,7 +156,10 @@ class Supervisor:
         if word["type"] == "refuse":
             raise _End("refused", str(word["error"]), 2)
         if word["type"] == "end":
-            why = word.get("message") or "the script ended in this worker without reaching the Scan that the driver reached"
+            why = (
+                word.get("message")
+                or "the script ended in this worker without reaching the Scan that the driver reached"
+            )
             raise _End("script-ended", str(why), 2)
 
     def _run_row(self, row: int, attempt: int) -> TrialRecord:

@@ -91,7 +91,11 @@ def _run_main(job: Job) -> dict[str, Any]:
         exec(code, module.__dict__)  # noqa: S102 - running the user's script is what this program is for
     except SystemExit as stop:
         status = _exit_status(stop)
-        return {"kind": "exit" if status else "ok", "message": f"the script ended with exit status {status}", "status": status}
+        return {
+            "kind": "exit" if status else "ok",
+            "message": f"the script ended with exit status {status}",
+            "status": status,
+        }
     except OrchestratorError as error:
         traceback.print_exc()
         return {"kind": "input", "message": str(error), "status": error.exit_code}
@@ -119,7 +123,9 @@ def _load_main(job: Job) -> tuple[ModuleType, Any]:
 
 
 def _no_input(prompt: object = "") -> str:
-    raise ScriptError(f"the script asks for input ({str(prompt).strip()!r}): give it as an argument after --, nobody types here")
+    raise ScriptError(
+        f"the script asks for input ({str(prompt).strip()!r}): give it as an argument after --, nobody types here"
+    )
 
 
 def _exit_status(stop: SystemExit) -> int:

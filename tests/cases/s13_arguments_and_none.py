@@ -73,11 +73,7 @@ def main():
     )
     scan.data["table"] = table
     print(f"{table}: {len(scan.data)} rows, {scan.data['neurons-3'].isna().sum()} without a third layer")
-    print(
-        scan.data.sort_values("val_loss")[["val_loss", "loss-functions", "table"]]
-        .head(3)
-        .to_string(index=False)
-    )
+    print(scan.data.sort_values("val_loss")[["val_loss", "loss-functions", "table"]].head(3).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -46,8 +46,6 @@ def input_model(x_train, y_train, x_val, y_val, params):
     return {"position": found[:1] or [-1], "found": [len(found)]}, None
 
 
-scan = talos.Scan(
-    x, y, {"value": KINDS}, input_model, "x15", x_val=x, y_val=y, seed=17, disable_progress_bar=True
-)
+scan = talos.Scan(x, y, {"value": KINDS}, input_model, "x15", x_val=x, y_val=y, seed=17, disable_progress_bar=True)
 print(len(scan.data), "rows of", len(KINDS))
 print("positions:", scan.data["position"].tolist())

@@ -104,9 +104,7 @@ def test_each_part_of_a_request_changes_the_tag(change):
     assert image_tag(replace(CPU, **change), files) != image_tag(CPU, files)
 
 
-@pytest.mark.parametrize(
-    "name", ["Dockerfile.cpu", "images/install.sh", "images/common.txt", "images/cpu-torch.txt"]
-)
+@pytest.mark.parametrize("name", ["Dockerfile.cpu", "images/install.sh", "images/common.txt", "images/cpu-torch.txt"])
 def test_each_file_of_the_recipe_changes_the_tag(name):
     files = recipe_files("cpu")
     assert image_tag(CPU, files | {name: files[name] + b"\n"}) != image_tag(CPU, files)
@@ -327,9 +325,7 @@ def test_a_base_that_was_asked_for_by_name_is_never_replaced(tmp_path):
 def test_without_mmdebstrap_and_without_root_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(image_base.os, "geteuid", lambda: 1000)
     with pytest.raises(ImageError, match="apt-get install mmdebstrap"):
-        prepare_base(
-            FakeClient(), CPU, recipe_files("cpu"), environ={"PATH": "/none"}, cache=tmp_path, say=quiet
-        )
+        prepare_base(FakeClient(), CPU, recipe_files("cpu"), environ={"PATH": "/none"}, cache=tmp_path, say=quiet)
 
 
 def test_a_base_from_packages_is_built_once(tmp_path):

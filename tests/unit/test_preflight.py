@@ -43,9 +43,7 @@ class TestNotPython:
         assert "JSON" in refusal('{"a": [1, 2]}', ScriptError)
 
     def test_a_notebook_line_is_called_by_its_name(self):
-        assert "`%matplotlib inline` is a notebook line" in refusal(
-            "import talos\n%matplotlib inline\n", ScriptError
-        )
+        assert "`%matplotlib inline` is a notebook line" in refusal("import talos\n%matplotlib inline\n", ScriptError)
 
     def test_old_print_statements_are_syntax_errors(self):
         assert "print" in refusal("import talos\nprint 'hello'\n", ScriptError)
@@ -58,9 +56,7 @@ class TestNotPython:
 
 
 class TestNeverScans:
-    @pytest.mark.parametrize(
-        "source", ["", "print('hello')\n", "import numpy as np\nimport os\nnp.zeros(3)\n"]
-    )
+    @pytest.mark.parametrize("source", ["", "print('hello')\n", "import numpy as np\nimport os\nnp.zeros(3)\n"])
     def test_a_script_that_cannot_scan_is_refused(self, source):
         assert "never calls Scan" in refusal(source, ScriptError)
 
@@ -89,9 +85,7 @@ class TestNeverScans:
 
 class TestWhatItTells:
     def test_imports_are_found_wherever_they_are(self):
-        source = (
-            "import talos, os.path as p\ndef go():\n    from torch.nn import Linear\n    from . import near\n"
-        )
+        source = "import talos, os.path as p\ndef go():\n    from torch.nn import Linear\n    from . import near\n"
         assert check_script(source, "sweep.py").imports == {"talos", "os", "torch"}
 
     @pytest.mark.parametrize(
@@ -162,9 +156,7 @@ class TestMalformedParameters:
         source = scan("p", head="p = {\n    'b': [1],\n    'a': 5,\n}")
         assert refusal(source, ParamsTypeError).startswith("sweep.py:4: parameter 'a' is 5 (int)")
 
-    @pytest.mark.parametrize(
-        "form", ["model=m, params=p", "x, y, params=p, model=m", "x=x, y=y, model=m, params=p"]
-    )
+    @pytest.mark.parametrize("form", ["model=m, params=p", "x, y, params=p, model=m", "x=x, y=y, model=m, params=p"])
     def test_params_are_found_by_keyword(self, form):
         refusal(f"import talos\np = {{'a': 5}}\ntalos.Scan({form})\n", ParamsTypeError)
 
@@ -228,7 +220,9 @@ class TestDoubt:
         assert check_script(source, "sweep.py").rows is None
 
     def test_one_of_several_scans_may_never_be_reached(self):
-        source = "import talos\nif fast:\n    talos.Scan(x, y, {'a': 5}, m, 'n')\nelse:\n    talos.Scan(x, y, p, m, 'n')\n"
+        source = (
+            "import talos\nif fast:\n    talos.Scan(x, y, {'a': 5}, m, 'n')\nelse:\n    talos.Scan(x, y, p, m, 'n')\n"
+        )
         assert check_script(source, "sweep.py").scan_lines == (3, 5)
 
 
@@ -247,9 +241,7 @@ class TestRows:
     def test_a_literal_grid_has_an_exact_size(self, params, rows):
         assert check_script(scan(params), "sweep.py").rows == rows
 
-    @pytest.mark.parametrize(
-        "limit", ["fraction_limit", "round_limit", "boolean_limit", "time_limit", "stop_after"]
-    )
+    @pytest.mark.parametrize("limit", ["fraction_limit", "round_limit", "boolean_limit", "time_limit", "stop_after"])
     def test_a_limit_leaves_the_number_to_the_run(self, limit):
         assert check_script(scan("{'a': [1, 2]}", **{limit: 1}), "sweep.py").rows is None
         assert check_script(scan("{'a': [1, 2]}", **{limit: None}), "sweep.py").rows == 2

@@ -36,9 +36,7 @@ spaces = st.dictionaries(st.sampled_from("abcd"), value_lists | ranges, min_size
 limits = st.one_of(
     st.just({}),
     st.fixed_dictionaries({"round_limit": st.integers(1, 40) | st.floats(0.01, 1.5)}),
-    st.fixed_dictionaries(
-        {"fraction_limit": st.floats(0.01, 1.0) | st.integers(2, 9), "round_limit": st.just(3)}
-    ),
+    st.fixed_dictionaries({"fraction_limit": st.floats(0.01, 1.0) | st.integers(2, 9), "round_limit": st.just(3)}),
 )
 
 
@@ -94,9 +92,7 @@ def test_sampled_indices_of_a_million_are_taloss(method):
     from talos.reducers.sample_reducer import sample_reducer
 
     count = 3 if method == "latin_improved" else 1000
-    ours = ParamSpace(
-        {"a": list(range(1000)), "b": list(range(1111))}, random_method=method, round_limit=count, seed=9
-    )
+    ours = ParamSpace({"a": list(range(1000)), "b": list(range(1111))}, random_method=method, round_limit=count, seed=9)
     assert list(ours.selection) == sample_reducer(count, 1_111_000, method, 9)
 
 
@@ -209,7 +205,4 @@ def test_fraction_limit_one_is_one_row_as_in_talos():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ours = ParamSpace({"a": list(range(10))}, fraction_limit=1, seed=4)
-    assert (
-        list(ours.param_space)
-        == Theirs({"a": list(range(10))}, fraction_limit=1, seed=4).param_space.tolist()
-    )
+    assert list(ours.param_space) == Theirs({"a": list(range(10))}, fraction_limit=1, seed=4).param_space.tolist()

@@ -19,9 +19,7 @@ import orchestrator.space
 from orchestrator.errors import SpaceMismatchError
 from orchestrator.space import Domain, ParamSpace
 
-SMALL = st.dictionaries(
-    st.sampled_from("abcd"), st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1
-)
+SMALL = st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1)
 ROOT = Path(orchestrator.space.__file__).parents[2]
 
 
@@ -70,9 +68,7 @@ def test_a_row_is_a_new_dict_each_time():
 
 
 def test_a_description_is_json_and_holds_no_address():
-    domain = Domain.of(
-        {"a": [len, lambda x: x, Plain(), np.float64(0.5), float("nan"), {1, 2}], "b": (0, 4, 4)}
-    )
+    domain = Domain.of({"a": [len, lambda x: x, Plain(), np.float64(0.5), float("nan"), {1, 2}], "b": (0, 4, 4)})
     text = json.dumps(domain.describe(), allow_nan=False)
     assert "0x" not in text
     assert '"size": 6' in text
@@ -163,9 +159,7 @@ def test_a_full_grid_of_lists_needs_only_the_standard_library():
         "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
         "sys.exit(str(sorted(new - sys.stdlib_module_names - {'orchestrator'})) if new - sys.stdlib_module_names - {'orchestrator'} else 0)\n"
     )
-    subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, check=True
-    )
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, check=True)
 
 
 def test_the_package_is_written_for_python_3_9_in_small_files():

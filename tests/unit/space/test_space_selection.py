@@ -114,9 +114,7 @@ def test_a_fraction_limit_of_the_integer_one_is_one_row_and_warns_once():
         warnings.simplefilter("always")
         space = ParamSpace({"a": list(range(10))}, fraction_limit=1)
         assert len(space) == len(list(space.rows())) == 1
-    assert [str(warning.message) for warning in caught] == [
-        "fraction_limit=1 is a count, one row; 1.0 means all rows"
-    ]
+    assert [str(warning.message) for warning in caught] == ["fraction_limit=1 is a count, one row; 1.0 means all rows"]
     assert caught[0].filename == __file__
 
 

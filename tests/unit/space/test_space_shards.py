@@ -31,9 +31,7 @@ def test_shards_are_disjoint_complete_and_near_equal(rows, machines, seed):
 
 
 def test_limits_are_applied_before_the_rows_are_dealt():
-    distributed = DistributeParamSpace(
-        GRID, round_limit=7, boolean_limit=lambda row: row["a"] > 0, machines=3, seed=1
-    )
+    distributed = DistributeParamSpace(GRID, round_limit=7, boolean_limit=lambda row: row["a"] > 0, machines=3, seed=1)
     rows = [row for shard in distributed.param_spaces.values() for row in shard.rows()]
     assert len(rows) <= 7
     assert all(row["a"] > 0 for row in rows)
@@ -57,9 +55,7 @@ def test_the_same_keys_in_another_order_have_other_namespaces():
 
 
 def test_rows_that_were_drawn_otherwise_have_other_namespaces():
-    made = [
-        DistributeParamSpace(GRID, random_method="uniform_crypto", round_limit=50, seed=1) for _ in range(2)
-    ]
+    made = [DistributeParamSpace(GRID, random_method="uniform_crypto", round_limit=50, seed=1) for _ in range(2)]
     assert made[0].param_spaces[0].shard_namespace != made[1].param_spaces[0].shard_namespace
 
 
@@ -92,9 +88,7 @@ def test_shards_of_a_huge_grid_cover_what_they_must(seed):
 
 
 def test_shards_of_a_grid_just_above_the_shuffle_are_disjoint_and_complete():
-    shards = DistributeParamSpace(
-        {"a": list(range(1001)), "b": list(range(1000))}, machines=2, seed=3
-    ).param_spaces
+    shards = DistributeParamSpace({"a": list(range(1001)), "b": list(range(1000))}, machines=2, seed=3).param_spaces
     seen = bytearray(1_001_000)
     for position in range(0, shards[0].size, 97):
         seen[shards[0].selection[position]] += 1
@@ -104,9 +98,7 @@ def test_shards_of_a_grid_just_above_the_shuffle_are_disjoint_and_complete():
 
 
 def test_a_lazily_dealt_shard_comes_back_from_json():
-    shard = DistributeParamSpace(
-        {f"k{n}": list(range(10)) for n in range(42)}, machines=2, seed=3
-    ).param_spaces[1]
+    shard = DistributeParamSpace({f"k{n}": list(range(10)) for n in range(42)}, machines=2, seed=3).param_spaces[1]
     again = Selection.from_json(json.loads(json.dumps(shard.selection.to_json())))
     assert again == shard.selection
     assert [again[position] for position in range(5)] == list(shard.selection.indices[0:5])
