@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, cast
 from orchestrator.engine.base import Engine
 from orchestrator.engine.docker import DockerEngine
 from orchestrator.engine.gpus import local_gpus
-from orchestrator.engine.images import Backend, Device, ImageRequest, build_image, find_image, image_tag, recipe_files
+from orchestrator.engine.image_recipe import Backend, Device
+from orchestrator.engine.images import ImageRequest, build_image, find_image, image_tag, recipe_files
 from orchestrator.engine.process import ProcessEngine
 from orchestrator.engine.translate import engine_errors
 from orchestrator.errors import ImageError

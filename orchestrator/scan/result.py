@@ -41,8 +41,9 @@ class Lazy:
 class ScanResult:
     """Talos's result attributes.
 
-    ``data`` has one row per completed trial, in Talos's order and columns; ``failures`` one per
-    trial that failed or was lost, with its error. ``models``, ``saved_models`` and ``saved_weights`` have an item per row of ``data``, loaded when asked for, None where none was kept.
+    ``data`` has one row per completed trial, in Talos's order and columns; ``failures`` one per trial that failed or was
+    lost, with its error. ``models``, ``saved_models`` and ``saved_weights`` have an item per row of ``data``, loaded when
+    asked for, None where none was kept.
     """
 
     def _settle(self, call: ScanCall, outcome: StageOutcome) -> None:
