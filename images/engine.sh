@@ -29,6 +29,7 @@ wait_for_engine() {
     until answers; do
         waited=$((waited + 1))
         [ "$waited" -lt "$patience" ] || return 1
+        kill -0 "$1" 2>/dev/null || return 1
         sleep 1
     done
 }
@@ -46,8 +47,8 @@ start_engine() {
     echo "engine.sh: starting dockerd (log: $log)" >&2
     # Its own session: it must outlive this script, make and the terminal.
     setsid dockerd >"$log" 2>&1 </dev/null &
-    wait_for_engine ||
-        missing "dockerd did not start within $patience s (see $log): start Docker by hand, or use --engine process"
+    wait_for_engine $! ||
+        missing "dockerd does not start here (see $log): start Docker by hand, or use --engine process"
 }
 
 if answers; then

@@ -146,7 +146,7 @@ def _summarise(finished: Any, view: Any, *, as_json: bool) -> None:
 
         write_json_line({"event": "end", "exit_code": finished.exit_code, "message": finished.message, **summary.data})
         return
-    for line in summary.lines:
+    for line in summary.lines if summary.data["completed"] else summary.lines[-2:-1]:
         view.say(line)
 
 

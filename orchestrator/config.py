@@ -89,6 +89,8 @@ def _from_file(folder: Path) -> list[tuple[str, Any, str]]:
             raise SettingsError(f"{path.name}: not readable as TOML ({error})") from error
         if table is not None:
             data = data.get("tool", {}).get(table)
+        if data is not None and not isinstance(data, dict):
+            raise SettingsError(f"{path.name}: tool.{table} is not a table: write [tool.{table}]")
         if data is not None:
             return [(_known(key, path.name), value, path.name) for key, value in data.items()]
     return []
@@ -116,18 +118,31 @@ def _checked(name: str, value: Any, where: str) -> Any:
     """Bring a value into its field's type."""
     if name in _NUMBERS:
         try:
-            return _NUMBERS[name](value)
-        except (TypeError, ValueError):
-            raise SettingsError(f"{where}: {name} {value!r} is not a number") from None
+            number = _NUMBERS[name](value)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None or isinstance(value, bool) or (isinstance(value, float) and number != value):
+            kind = "whole number" if _NUMBERS[name] is int else "number"
+            raise SettingsError(f"{where}: {name} {value!r} is not a {kind}")
+        return number
     if name in _CHOICES and value not in _CHOICES[name]:
         raise SettingsError(f"{where}: {name} {value!r}: give {' or '.join(_CHOICES[name])}")
     if name == "build":
-        return value if isinstance(value, bool) else str(value).lower() in ("1", "true", "yes", "on")
+        return _checked_switch(name, value, where)
     if name == "env":
-        return tuple(str(item) for item in value)
+        return tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
     if name == "gpus" and isinstance(value, list):
         return ",".join(map(str, value))
+    if isinstance(value, (list, dict, bool)):
+        raise SettingsError(f"{where}: {name} {value!r} is not a text")
     return str(value)
+
+
+def _checked_switch(name: str, value: Any, where: str) -> bool:
+    word = str(value).lower()
+    if word not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise SettingsError(f"{where}: {name} {value!r}: give true or false")
+    return word in ("1", "true", "yes", "on")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -278,7 +278,7 @@ def summary_lines(records: list[TrialRecord], keys: list[str], cell: Callable[[A
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = _number(value)
     return text if len(text) <= 24 else "…" + text[-23:]
 
 

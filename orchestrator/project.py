@@ -55,6 +55,7 @@ def find_project(script: Path, asked: str | None, folder: Path, home: Path) -> P
         if not script.is_relative_to(project):
             raise SettingsError(f"--project {asked}: the script {script} does not lie in it")
         return project
+    home = Path(os.path.realpath(home))  # as the script's own path is
     for parent in script.parents:
         if parent in (home, *home.parents):
             break

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from orchestrator.config import Settings, Surroundings
 from orchestrator.coordinator.clock import Clock
 from orchestrator.coordinator.coordinator import Coordinator
-from orchestrator.coordinator.events import Event
+from orchestrator.coordinator.events import Event, StageBegun, StageEnded, Tick
 from orchestrator.coordinator.members import Members
 from orchestrator.coordinator.stopping import StopSwitch
 from orchestrator.engine.open import build_worker_image, erase_scratch
@@ -21,7 +21,7 @@ from orchestrator.prepare import Prepared, prepare
 from orchestrator.records.atomic import write_json
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import sweep_frame, write_csv
-from orchestrator.schema import COMPLETED, LOST, SweepFile, SweepState
+from orchestrator.schema import COMPLETED, FAILED, LOST, SweepFile, SweepState
 
 FAILED_TRIALS, STOPPED, KILLED = 3, 4, 130
 
@@ -102,6 +102,8 @@ def carry_out(prepared: Prepared, folder: SweepDir, switch: StopSwitch, clock: C
     try:
         for event in coordinator.watch():
             show(event)
+            if isinstance(event, Tick | StageBegun | StageEnded):
+                write_state(folder, clock, "running", coordinator)
         finished = verdict(sweep, folder, coordinator)
     except KeyboardInterrupt:
         finished = Finished(exit_code=KILLED, folder=folder, message="killed: rows in hand are not recorded")
@@ -123,7 +125,7 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
     """Turn how the script and its trials ended into an exit code and, if need be, a sentence."""
     word, totals = coordinator.driver_word, coordinator.totals
     name = os.path.basename(sweep.script)
-    bad = totals["failed"] + totals[LOST]
+    bad = totals[FAILED] + totals[LOST]
     if word.get("kind") == "input":
         return Finished(exit_code=int(word.get("status", 2)), folder=folder, message=str(word.get("message")))
     if coordinator.stopped:
@@ -167,7 +169,7 @@ def write_state(
         stages=coordinator.stages,
         rows=totals["rows"],
         completed=totals[COMPLETED],
-        failed=totals["failed"],
+        failed=totals[FAILED],
         lost=totals[LOST],
         timings=coordinator.timings,
     )

@@ -110,6 +110,12 @@ class TrialRecord:
         for name in ("params", "metrics", "history"):
             if not isinstance(getattr(record, name), dict):
                 raise RecordError(f"{where}: {name} is not an object")
+        for name in ("changed_params", "model"):
+            if not isinstance(getattr(record, name), (dict, type(None))):
+                raise RecordError(f"{where}: {name} is not an object")
+        for name in ("worker", "attempt"):
+            if not isinstance(getattr(record, name), int):
+                raise RecordError(f"{where}: {name} {getattr(record, name)!r} is not a number")
         return record
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,12 +19,12 @@ from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import frame_of, write_csv
 from orchestrator.results.merge import write_merged
-from orchestrator.schema import COMPLETED, LOST, StagePlan, StageResult, SweepFile
+from orchestrator.schema import COMPLETED, FAILED, LOST, StagePlan, StageResult, SweepFile
 
 _LOOK_EVERY = 0.02  # seconds between two looks at the sweep's files
 _ASK_ENGINE_EVERY = 0.25
 _BEAT_EVERY = 2.0
-_TICK_EVERY = 0.25
+_TICK_EVERY = 0.5
 _MOST_ATTEMPTS = 3  # starts of one worker's container
 _PATIENCE = 5.0  # seconds for workers to end by themselves once nothing is left to do
 
@@ -40,7 +41,7 @@ class Coordinator:
         self._script = ScriptOutput(folder.driver)
         self._due: dict[str, float] = {}
         self._device = {share["worker"]: ",".join(share["gpus"]) or "cpu" for share in sweep.shares}
-        self.totals = {"rows": 0, COMPLETED: 0, "failed": 0, LOST: 0}
+        self._ended_totals = Counter[str]()
         self.stages = 0
         self.timings: dict[str, float] = {}
         self.driver_word: dict[str, Any] = {}
@@ -71,6 +72,11 @@ class Coordinator:
         }  # fmt: skip
         self._mark("script_ended")
 
+    @property
+    def totals(self) -> Counter[str]:
+        """Count ``rows`` and recorded rows by status, over all stages and the one that runs."""
+        return self._ended_totals + (self._stage.counts() if self._stage is not None else Counter())
+
     def _mark(self, what: str) -> None:
         self.timings.setdefault(what, round(self._clock.steady() - self._clock.started, 3))
 
@@ -91,7 +97,6 @@ class Coordinator:
         plan = StagePlan.from_json(read_json(path), path)
         self.stages += 1
         self._mark("planned")
-        self.totals["rows"] += plan.rows
         asked = len(self._sweep.shares)
         count = min(asked, plan.rows)
         if count < asked:
@@ -135,11 +140,10 @@ class Coordinator:
         place = self._folder.driver.stage(stage.plan.stage)
         records = write_merged(self._folder, stage.plan.stage, stage.records.values(), self._sweep.keep_models)
         write_csv(frame_of(records), place.results)
-        lost = sum(record.status == LOST for record in records)
-        failed = len(records) - stage.completed - lost
-        for key, value in ((COMPLETED, stage.completed), ("failed", failed), (LOST, lost)):
-            self.totals[key] += value
-        result = StageResult(stage.plan.stage, status, stage.plan.rows, stage.completed, failed, lost, reason)
+        counts = stage.counts()
+        self._ended_totals += counts
+        completed, failed, lost = counts[COMPLETED], counts[FAILED], counts[LOST]
+        result = StageResult(stage.plan.stage, status, stage.plan.rows, completed, failed, lost, reason)
         write_json(place.result, result.to_json())
         self._mark("rows_done")
         self.stopped = self.stopped or status != "complete"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -49,6 +50,12 @@ class Stage:
                 os.makedirs(path, exist_ok=True)
             for chunk in hand:
                 spool.put(place.queue, chunk)
+
+    def counts(self) -> Counter[str]:
+        """Count ``rows``, and what is recorded by status."""
+        found = Counter(record.status for record in self.records.values())
+        found["rows"] = self.plan.rows
+        return found
 
     @property
     def finished(self) -> bool:

@@ -187,6 +187,10 @@ def _run_pip(command: list[str], environ: dict[str, str], request: ImageRequest,
             if line.startswith("ERROR:") or last == "pip said nothing":
                 last = one_line(line)
     if pip.returncode != 0:
-        lacks_torch = request.device == "cpu" and "torch==" in last and request.wheels is None
-        hint = _INDEX_HINT if lacks_torch else "check pip's settings, or pass a folder of wheels with --wheels DIR"
+        if request.wheels is not None:
+            hint = f"put its wheel into {request.wheels}"
+        elif request.device == "cpu" and "torch==" in last:
+            hint = _INDEX_HINT
+        else:
+            hint = "check pip's settings, or pass a folder of wheels with --wheels DIR"
         raise ImageError(f"pip cannot get the image's packages: {last}: {hint}")

@@ -97,18 +97,19 @@ def write_context(target: IO[bytes], files: Mapping[str, bytes], extra: Iterable
 def build_events(chunks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the builder worth reading; raises ImageError at the first chunk with an error.
 
-    The error is the last line that names one itself (ours, pip's or apt's), else what the builder says.
+    The error is what the tools in the build said last (pip or apt, then install.sh), else what the builder says.
     """
-    telling = ""
+    tool = ours = ""
     for chunk in chunks:
         if "error" in chunk:
-            raise ImageError(f"the image cannot be built: {telling or one_line(str(chunk['error']))}")
+            said = ": ".join(filter(None, (tool, ours))) or one_line(str(chunk["error"]))
+            raise ImageError(f"the image cannot be built: {said}")
         for raw in str(chunk.get("stream") or "").splitlines():
             line = one_line(_COLOUR.sub("", raw))
-            if line.startswith("talos-orch: ") or (
-                line.startswith(("ERROR:", "E: ")) and not telling.startswith("talos-orch: ")
-            ):
-                telling = line
+            if line.startswith(("ERROR:", "E: ")):
+                tool = line
+            elif line.startswith("talos-orch: "):
+                ours = line.removeprefix("talos-orch: ")
             if line and not _NOISE.match(line):
                 yield line
 

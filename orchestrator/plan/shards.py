@@ -36,15 +36,14 @@ def halves(chunk: Chunk) -> tuple[Chunk, Chunk]:
 def left_over(chunk: Chunk, recorded: frozenset[int], *, tried: int | None) -> list[Chunk]:
     """Give what of a chunk is not recorded, as chunks; ``tried`` is the row that was running, whose attempt goes up."""
     rest: list[Chunk] = []
-    start: int | None = None
-    for row in range(chunk.first, chunk.last + 1):
-        usable = row not in recorded and row != tried
-        if usable and start is None:
-            start = row
-        if not usable and start is not None:
-            rest.append(Chunk(start, row - 1, chunk.attempt))
-            start = None
-    if start is not None:
+    start = chunk.first
+    # From gap to gap: a chunk may hold far more rows than were ever run.
+    for row in sorted(recorded if tried is None else recorded | {tried}):
+        if start <= row <= chunk.last:
+            if start < row:
+                rest.append(Chunk(start, row - 1, chunk.attempt))
+            start = row + 1
+    if start <= chunk.last:
         rest.append(Chunk(start, chunk.last, chunk.attempt))
     if tried is not None and tried not in recorded:
         rest.append(Chunk(tried, tried, chunk.attempt + 1))

@@ -73,7 +73,7 @@ def plan_shares(request: ShareRequest, machine: Machine) -> SharePlan:
         raise SettingsError(f"--workers {count}: give at least 1")
     memory = _memory(request, machine, count)
     cpus = request.cpus if request.cpus is not None else machine.cpus / count
-    if cpus <= 0 or cpus > machine.cpus:
+    if not 0 < cpus <= machine.cpus:  # also for NaN
         raise InputError(f"--cpus {cpus:g}: this engine has {machine.cpus}; give more than 0 and at most that")
     threads = request.threads if request.threads is not None else max(1, int(cpus))
     if threads < 1:
@@ -126,12 +126,13 @@ def gpu_fraction(gpu: Gpu, workers: int) -> float | None:
     if workers == 1:
         return None
     room = gpu.memory - workers * CUDA_CONTEXT_MIB * MIB
-    if room <= 0:
+    fraction = int(room / workers / gpu.memory * 1000) / 1000
+    if fraction <= 0:
         raise InputError(
             f"{workers} workers do not fit on {gpu.name} ({show_size(gpu.memory)}): each needs "
             f"{CUDA_CONTEXT_MIB} MiB before its first tensor; give fewer --workers"
         )
-    return int(room / workers / gpu.memory * 1000) / 1000
+    return fraction
 
 
 def _memory(request: ShareRequest, machine: Machine, workers: int) -> int:

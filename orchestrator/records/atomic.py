@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from typing import Any
+import stat
+from typing import Any, BinaryIO
 
 from orchestrator.errors import RecordError
 
@@ -15,10 +17,12 @@ LARGEST = 512 * 1024 * 1024
 def write_text(path: str, text: str) -> None:
     """Put ``text`` at ``path`` in one step: a temporary file beside it, fsync, rename.
 
-    Raises OSError. The name of the temporary file holds the process id, so that two writers never share one.
+    Raises OSError. The name of the temporary file holds the process id, so that two writers never share one; a link of
+    that name, left by user code, is not followed. A lone surrogate becomes its escape, which JSON reads back.
     """
     temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8") as stream:
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
         stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
@@ -36,12 +40,25 @@ def read_json(path: str) -> Any:
     Raises FileNotFoundError when it is not there, and RecordError naming the file (and the line) when it is damaged,
     too large, or not a plain file: a link or FIFO left by user code is not followed.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as stream:
+    with open_plain(path) as stream:
         if os.fstat(stream.fileno()).st_size > LARGEST:
             raise RecordError(f"{path}: larger than {LARGEST} bytes, not read")
         data = stream.read()
     try:
         return json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path}: not readable as JSON ({error})") from error
+
+
+def open_plain(path: str) -> BinaryIO:
+    """Open a plain file for reading; RecordError for a link, FIFO, folder or device, without waiting for any of them."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise RecordError(f"{path}: not a plain file, not read") from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RecordError(f"{path}: not a plain file, not read")
+    return os.fdopen(descriptor, "rb")

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 
 from orchestrator.errors import RecordError
+from orchestrator.records.atomic import open_plain
 from orchestrator.schema import TrialRecord
 
 _BLOCK = 1 << 20
@@ -42,9 +43,8 @@ class TrialLog:
 
     def append(self, record: TrialRecord) -> None:
         """Write one line and wait until it is on disk; OSError when it cannot be (disk full), with nothing half kept."""
-        line = (json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":")) + "\n").encode(
-            "utf-8", "replace"
-        )
+        text = json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":")) + "\n"
+        line = text.encode("utf-8", "backslashreplace")  # a lone surrogate, as its JSON escape
         before = os.lseek(self._descriptor, 0, os.SEEK_CUR)
         try:
             view = memoryview(line)
@@ -73,7 +73,7 @@ class TrialTail:
     def read(self) -> Iterator[TrialRecord]:
         """Yield new whole lines as records; a torn last line stays for the next call."""
         try:
-            size = os.stat(self.path).st_size
+            size = os.lstat(self.path).st_size
         except FileNotFoundError:
             return
         if size == self._size:
@@ -81,8 +81,7 @@ class TrialTail:
         if size < self._offset:
             raise RecordError(f"{self.path}: became shorter than what was already read; do not edit it by hand")
         self._size = size
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as stream:
+        with open_plain(self.path) as stream:
             stream.seek(self._offset)
             for line in iter(lambda: stream.readline(LONGEST_LINE), b""):
                 if not line.endswith(b"\n"):
@@ -98,7 +97,7 @@ class TrialTail:
         where = f"{self.path}:{self._line}"
         try:
             data = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RecordError(f"{where}: damaged ({error}); restore the file or remove this line") from error
         return TrialRecord.from_json(data, where)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 from typing import Any
 
 from orchestrator.schema import TrialRecord
@@ -33,6 +34,10 @@ def _tagged(value: dict[str, Any]) -> Any:
     return _text(value)
 
 
+def _tagged_or_plain(value: Any) -> float:
+    return float(_tagged(value) if isinstance(value, dict) else value)
+
+
 def _text(value: Any) -> str:
     """Write a value as Python would, callables by qualified name."""
     if isinstance(value, list):
@@ -48,6 +53,10 @@ def _text(value: Any) -> str:
         return name if module in (None, "builtins", "__main__") else f"{module}.{name}"
     if kind in ("float", "numpy_scalar"):
         return str(_tagged(value))
+    if kind == "complex":
+        return str(complex(_tagged_or_plain(value["real"]), _tagged_or_plain(value["imag"])))
+    if kind == "timedelta":
+        return str(datetime.timedelta(value["days"], value["seconds"], value["microseconds"]))
     if kind == "bytes":
         return repr(base64.b64decode(value["value"]))
     items = value.get("items")

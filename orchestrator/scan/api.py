@@ -80,7 +80,7 @@ class Scan(ScanResult):
             trials=trials,
             seed=seed,
             objective=reduction_metric,
-            minimize=minimize_loss,
+            minimize=arguments["minimize_loss"],  # an old name may have set it
             keep=save_weights or save_models,
             progress=not disable_progress_bar,
         )

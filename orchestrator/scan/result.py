@@ -6,9 +6,11 @@ import datetime
 import os
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Callable, Optional
 
-from orchestrator.records.table import full_table, talos_table
+from orchestrator.errors import EnvironmentNotReadyError
+from orchestrator.records.table import Table, full_table, talos_table
 from orchestrator.scan.call import ScanCall, StageOutcome
 from orchestrator.scan.models import load_model
 from orchestrator.scan.objective import choose_metric, lower_is_better
@@ -53,7 +55,7 @@ class ScanResult:
         self.status = outcome.status
         self.run_dir = outcome.folder
         self.round_history = [record.history for record in self._records]
-        self._make_frames()
+        self._ended_at = datetime.datetime.now(datetime.timezone.utc).isoformat()
         count = len(self._records)
         self.models = Lazy(count, self._kept_model)
         self.artifacts = Lazy(count, self._artifact)
@@ -70,19 +72,43 @@ class ScanResult:
         if outcome.status == "paused":
             _tell(f"stopped with {outcome.rows - len(outcome.records)} of {outcome.rows} rows not run")
 
-    def _make_frames(self) -> None:
-        import pandas as pd
+    @cached_property
+    def _table(self) -> Table:
+        return talos_table(self._records, self._values)
 
-        table = talos_table(self._records, self._values)
-        self.parameter_columns = table.parameter_columns
-        self.data = pd.DataFrame(table.rows, columns=table.columns or None)
-        failed = full_table(self._failed, self._values)
-        self.failures = pd.DataFrame(failed.rows, columns=failed.columns or None)
-        self.failures["error"] = [record.error for record in self._failed]
+    @property
+    def parameter_columns(self) -> dict[str, str]:
+        """Name the column of each parameter: its own key, or ``param__KEY`` beside a metric of that name."""
+        return self._table.parameter_columns
+
+    @cached_property
+    def data(self) -> Any:
+        """Give the table; a DataFrame that is made once and is then the caller's own to change."""
+        return _pandas().DataFrame(self._table.rows, columns=self._table.columns or None)
+
+    @cached_property
+    def failures(self) -> Any:
+        """Give the rows that did not complete, with cause and error."""
+        table = full_table(self._failed, self._values)
+        frame = _pandas().DataFrame(table.rows, columns=table.columns or None)
+        frame["error"] = [record.error for record in self._failed]
+        return frame
+
+    @cached_property
+    def round_times(self) -> Any:
+        """Give start, end and duration of each row."""
         times = ["start", "end", "duration"]
-        self.round_times = self.data[times].copy() if len(self.data) else pd.DataFrame(columns=times)
-        self.result = [list(self.data.columns), *self.data.to_numpy().tolist()]
-        self.details = pd.Series(self._make_details())
+        return self.data[times].copy() if self._records else _pandas().DataFrame(columns=times)
+
+    @property
+    def result(self) -> list[list[Any]]:
+        """Give the table as a list of lists, the header first."""
+        return [self._table.columns, *([row.get(name) for name in self._table.columns] for row in self._table.rows)]
+
+    @cached_property
+    def details(self) -> Any:
+        """Give what the scan was, as a Series."""
+        return _pandas().Series(self._make_details())
 
     def _make_details(self) -> dict[str, Any]:
         own = vars(self)
@@ -93,7 +119,7 @@ class ScanResult:
             "status": self._outcome.status,
             "rounds": len(self._records),
             "seed": self._call.seed,
-            "complete_time": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+            "complete_time": self._ended_at,
         }
         for name in ("random_method", "reduction_method", "reduction_metric", "reduction_interval", "reduction_window",
                      "reduction_threshold", "minimize_loss"):  # fmt: skip
@@ -114,11 +140,9 @@ class ScanResult:
     @property
     def learning_entropy(self) -> Any:
         """Give the entropy of each row's training series (against validation where there is one), one row per trial."""
-        import pandas as pd
-
         from orchestrator.scan.entropy import series_entropy
 
-        return pd.DataFrame([series_entropy(history) for history in self.round_history])
+        return _pandas().DataFrame([series_entropy(history) for history in self.round_history])
 
     @property
     def experiment_log(self) -> Any:
@@ -207,6 +231,16 @@ class ScanResult:
         from talos.commands.evaluate import evaluate_models
 
         return evaluate_models(self, *arguments, **options)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise EnvironmentNotReadyError(
+            "Scan's tables need pandas: add it to the worker image (pip install pandas)"
+        ) from error
+    return pd
 
 
 def _tell(message: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import json
-import linecache
 import os
 import random
 import sys
@@ -97,8 +96,9 @@ def _run_main(job: Job) -> dict[str, Any]:
             "status": status,
         }
     except OrchestratorError as error:
-        traceback.print_exc()
-        return {"kind": "input", "message": str(error), "status": error.exit_code}
+        line = _line_in(job.script, error)
+        place = f"{os.path.basename(job.script)}:{line}: " if line else ""
+        return {"kind": "input", "message": f"{place}{error}", "status": error.exit_code}
     except BaseException as error:  # noqa: BLE001 - the script's own failure is reported, not passed on
         _print_user_traceback(error)
         return {"kind": "exception", "message": _where(error, job.script), "status": 1}
@@ -149,12 +149,13 @@ def _where(error: BaseException, script: str) -> str:
     """Name the error and the last line of the user's own file that it passed."""
     said = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
-    line: Optional[int] = None
-    for frame in traceback.extract_tb(error.__traceback__):
-        if frame.filename == script:
-            line = frame.lineno
-    linecache.checkcache(script)
+    line = _line_in(script, error)
     return f"{text} ({os.path.basename(script)}:{line})" if line else text
+
+
+def _line_in(script: str, error: BaseException) -> Optional[int]:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
+    return lines[-1] if lines else None
 
 
 def _flush() -> None:
