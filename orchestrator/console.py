@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from rich.console import Console as RichConsole
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -170,16 +171,14 @@ class LiveView:
         if not self._running:
             self._live.start()
             self._running = True
-        table = Table(
-            box=None, pad_edge=False, header_style="bold", caption=self._caption(tick), caption_justify="left"
-        )
+        table = Table(box=None, pad_edge=False, header_style="bold")
         for name in ("worker", "device", "state", "done", "failed", "left", "row"):
             table.add_column(name, justify="left" if name in ("device", "state") else "right")
         for view in tick.workers:
             row = "" if view.current is None else str(view.current)
             device = view.device[:16]
             table.add_row(str(view.worker), device, view.state, str(view.done), str(view.failed), str(view.left), row)
-        self._live.update(table, refresh=True)
+        self._live.update(Group(table, Text(self._caption(tick), style="dim")), refresh=True)
 
     def _caption(self, tick: Tick) -> str:
         seconds = time.monotonic() - self._began

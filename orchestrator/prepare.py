@@ -14,7 +14,7 @@ from orchestrator.engine.open import find_worker_image, image_request, local_gpu
 from orchestrator.errors import EnvironmentNotReadyError, SettingsError
 from orchestrator.plan.containers import World
 from orchestrator.plan.preflight import Preflight, check_script
-from orchestrator.plan.shares import SharePlan, ShareRequest, plan_shares
+from orchestrator.plan.shares import SharePlan, ShareRequest, enough_workers, plan_shares
 from orchestrator.plan.sizes import parse_size
 from orchestrator.project import (
     check_runs,
@@ -70,7 +70,9 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
             f"--gpus {settings.gpus}: this Docker Engine has no NVIDIA runtime: install the package "
             "nvidia-container-toolkit and restart Docker, or leave out --gpus to run on the CPU"
         )
-    shares = plan_shares(_share_request(settings, wanted), info.machine)
+    asked = _share_request(settings, wanted)
+    needed, enough = enough_workers(asked, preflight.rows)
+    shares = plan_shares(needed, info.machine)
     runs = Path(os.path.realpath(surroundings.folder / settings.runs))
     name = _checked_name(settings.name) or _free_name(runs, f"{_clean(script.stem)}-{stamp}")
     check_runs(runs, name, info.data_root if engine.isolated else None)
@@ -95,7 +97,7 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
         gid=surroundings.gid,
         shares=[share.to_json() for share in shares.workers],
         options={key: value for key, value in settings.sources.items() if value != "default"},
-        notes=[*info.notes, *shares.notes],
+        notes=[*enough, *info.notes, *shares.notes],
     )
     world = _world(settings, surroundings, engine, info, runs)
     return Prepared(

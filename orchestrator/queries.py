@@ -147,8 +147,6 @@ def plan_text(prepared: Prepared, *, as_json: bool) -> str:
         body.append([str(share.worker), share.device, fraction, f"{share.cpus:g}", str(share.threads),
                      show_size(share.memory), show_size(share.shm)])  # fmt: skip
     table = table_text(["worker", "device", "fraction", "cores", "threads", "memory", "shm"], body)
-    if rows is not None and rows < len(prepared.shares.workers):
-        lines.append(f"note      only {rows} rows: {rows} workers will be started")
     lines += [f"note      {note}" for note in sweep.notes]
     return "\n".join([*lines, "", table])
 

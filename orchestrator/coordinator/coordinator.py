@@ -26,6 +26,7 @@ _ASK_ENGINE_EVERY = 0.25
 _BEAT_EVERY = 2.0
 _TICK_EVERY = 0.5
 _MOST_ATTEMPTS = 3  # starts of one worker's container
+_NOT_RUNNABLE = (126, 127)  # what init says of a program that is not there
 _PATIENCE = 5.0  # seconds for workers to end by themselves once nothing is left to do
 
 
@@ -67,10 +68,15 @@ class Coordinator:
                 yield self._tick()
             self._clock.sleep(_LOOK_EVERY)
         yield from self._script.read()
-        self.driver_word = last_word(self._folder.driver) or {
-            "kind": "died", "message": "the driver's container ended without a word", "scans": self.stages,
-        }  # fmt: skip
+        self.driver_word = last_word(self._folder.driver) or self._without_word(ended)
         self._mark("script_ended")
+
+    def _without_word(self, ended: list[Ended]) -> dict[str, Any]:
+        code = next(each.exit_code for each in ended if each.member == "driver")
+        text = f"the driver ended with exit status {code} and without a word"
+        if code in _NOT_RUNNABLE and self._sweep.image:
+            text = f"python3 cannot be run in {self._sweep.image}: give an --image with Python 3.9 or newer"
+        return {"kind": "died", "message": text, "scans": self.stages}
 
     @property
     def totals(self) -> Counter[str]:

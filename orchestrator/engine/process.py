@@ -90,7 +90,8 @@ class ProcessEngine:
     def stop(self, folder: str, members: list[str] | None = None, *, grace: float = 10.0) -> None:
         """SIGTERM to each group, then SIGKILL."""
         chosen = [pid for _, pid in self._known(folder) if members is None or pid["member"] in members]
-        for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
+        steps = [(signal.SIGTERM, grace), (signal.SIGKILL, 5.0)]
+        for number, patience in steps if grace > 0 else steps[1:]:
             deadline = time.monotonic() + patience
             left = [pid for pid in chosen if self._alive_here(pid)]
             for pid in left:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.errors import EnvironmentNotReadyError, InputError, SettingsError
@@ -95,6 +95,14 @@ def plan_shares(request: ShareRequest, machine: Machine) -> SharePlan:
         workers.append(Share(worker=number, gpus=own, gpu_fraction=fraction, **common))
     driver = Share(worker=-1, cpus=float(machine.cpus), threads=threads, memory=memory, shm=shm, pids=_pids(machine))
     return SharePlan(workers=tuple(workers), driver=driver, notes=_notes(count, machine, threads))
+
+
+def enough_workers(request: ShareRequest, rows: int | None) -> tuple[ShareRequest, tuple[str, ...]]:
+    """Ask for no more workers than there are rows, where their number is known; what was said about it, if anything."""
+    if rows is None or request.workers is None or request.workers <= rows:
+        return request, ()
+    note = f"{request.workers} workers asked for and {rows} rows to run: {rows} workers are enough"
+    return replace(request, workers=rows), (note,)
 
 
 def resolve_gpus(asked: tuple[str, ...], known: tuple[Gpu, ...]) -> tuple[Gpu, ...]:

@@ -1,0 +1,43 @@
+"""The handed experiments S05 and S13, with Keras."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tests.conftest import Bench
+
+
+def test_s05_scans_in_a_loop_are_stages_with_the_same_rows_for_any_number_of_workers(bench: Bench) -> None:
+    tables = []
+    for workers in ("1", "3"):
+        done = bench.launch("s05_scan_in_a_loop.py", "--workdir", "data_s05", "--workers", workers, "--threads", "1",
+                            name=f"w{workers}")  # fmt: skip
+        assert done.code == 0, done.err
+        assert [len(part) for _, part in done.table.groupby("scan")] == [6, 6, 6]
+        assert set(done.table["batch_size"]) <= {str(size) for size in range(2, 10)}
+        assert done.out.count("rows, best") == 3
+        saved = sorted((bench.home / "data_s05").glob("*.npy"))
+        assert len(saved) == 3
+        assert all(np.load(path).size for path in saved)
+        for path in saved:
+            path.unlink()
+        own = ["start", "end", "duration", "execution_time", "worker"]
+        tables.append(done.table.drop(columns=own))
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_s13_arguments_reach_the_script_and_none_stays_none(bench: Bench) -> None:
+    done = bench.launch("s13_arguments_and_none.py", args=["houses"])
+    assert done.code == 0, done.err
+    table = done.table
+    assert len(table) == 10
+    assert "loss-functions" in table
+    last = [name for name in table.columns if name.startswith("neurons")][-1]
+    assert (table[last] == "").any() or set(table[last]) <= {"4", "6", "8", "12", "16"}
+
+
+def test_s13_without_its_argument_fails_as_the_script_itself_does(bench: Bench) -> None:
+    done = bench.launch("s13_arguments_and_none.py")
+    assert done.code == 2
+    assert "IndexError" in done.error_line
