@@ -43,7 +43,7 @@ demo: $(VENV)/.base ## Run a small real sweep, in containers where an engine can
 
 # Without an engine the tests on containers are skipped, and say so; with CI=true that is a failure.
 test: $(VENV)/.dev ## Run all tests, those on real containers included
-	@if sh images/engine.sh; then \
+	@if sh images/engine.sh compose; then \
 	    $(BIN)/talos-orch build cpu; \
 	elif [ "$(CI)" = true ]; then \
 	    echo "make test: CI=true, and there is no Docker Engine" >&2; exit 1; \

@@ -1,8 +1,9 @@
 #!/bin/sh
-# A Docker Engine for this machine: engine.sh
+# A Docker Engine for this machine: engine.sh [compose]
 #
 # Uses the one that answers. Else, as root on Debian or Ubuntu, installs the distribution's docker.io and starts it
 # without systemd. Else says in one line what is missing, and exits 3: callers then use the process engine.
+# With `compose` it sees to a Compose program too, which only the tests need.
 set -eu
 
 state=${XDG_STATE_HOME:-${TMPDIR:-/tmp}}/talos-orch
@@ -51,7 +52,27 @@ start_engine() {
         missing "dockerd does not start here (see $log): start Docker by hand, or use --engine process"
 }
 
+compose() {
+    [ "${want:-}" = compose ] || return 0
+    if docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null 2>&1; then
+        return 0
+    fi
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+        missing "no Compose program: install docker-compose (or the Docker Compose plugin)"
+    fi
+    echo "engine.sh: installing docker-compose from the distribution" >&2
+    mkdir -p "$state"
+    if apt-get update -qq >"$state/compose.log" 2>&1 &&
+        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends docker-compose \
+            >>"$state/compose.log" 2>&1; then
+        return 0
+    fi
+    missing "docker-compose could not be installed (see $state/compose.log): install it by hand"
+}
+
+want=${1:-}
 if answers; then
+    compose
     exit 0
 fi
 if [ -n "${DOCKER_HOST:-}" ]; then
@@ -70,7 +91,9 @@ if ! command -v dockerd >/dev/null 2>&1; then
     install_engine
     # The package may have started it through an init system.
     if answers; then
+        compose
         exit 0
     fi
 fi
 start_engine
+compose

@@ -169,7 +169,9 @@ def plan(script: str | None, arguments: tuple[str, ...], as_json: bool, **option
 
 @main.command()
 @click.argument("device", type=click.Choice(["cpu", "gpu"]))
-@click.option("--backend", type=click.Choice(["tensorflow", "torch", "both"]), default="both", show_default=True)
+@click.option(
+    "--backend", type=click.Choice(["tensorflow", "torch", "both"]), default="both", show_default=True, help="What is in it."
+)  # fmt: skip
 @click.option("--base", help="Base image (default: a slim official Python).")
 @click.option(
     "--wheels",
@@ -252,7 +254,9 @@ def inspect(name: str, worker: int | None, runs: str | None) -> None:
 
 @main.command()
 @click.argument("name")
-@click.option("--format", "form", type=click.Choice(["csv", "json", "table"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["csv", "json", "table"]), default="table", show_default=True, help="Its form."
+)  # fmt: skip
 @_RUNS
 @_guard
 def results(name: str, form: str, runs: str | None) -> None:

@@ -20,7 +20,7 @@ from orchestrator.errors import ImageError, InputError, OrchestratorError
 from orchestrator.prepare import Prepared, prepare
 from orchestrator.records.atomic import write_json
 from orchestrator.records.layout import SweepDir
-from orchestrator.results.frame import sweep_frame, write_csv
+from orchestrator.results.frame import sweep_frame, write_tables
 from orchestrator.schema import COMPLETED, FAILED, LOST, SweepFile, SweepState
 
 FAILED_TRIALS, STOPPED, KILLED = 3, 4, 130
@@ -115,7 +115,7 @@ def carry_out(prepared: Prepared, folder: SweepDir, switch: StopSwitch, clock: C
         coordinator.settle()
         remove_scratch(prepared, folder)
         with contextlib.suppress(OrchestratorError):
-            write_csv(sweep_frame(folder), folder.results)
+            write_tables(sweep_frame(folder), folder.results)
         status = {0: "finished", FAILED_TRIALS: "finished", STOPPED: "stopped", KILLED: "stopped"}
         write_state(folder, clock, status.get(finished.exit_code, "failed"), coordinator, finished)
     return finished

@@ -17,7 +17,7 @@ from orchestrator.engine.base import Ended
 from orchestrator.errors import ContractError, InputError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import SweepDir
-from orchestrator.results.frame import frame_of, write_csv
+from orchestrator.results.frame import frame_of, write_tables
 from orchestrator.results.merge import write_merged
 from orchestrator.schema import COMPLETED, FAILED, LOST, StagePlan, StageResult, SweepFile
 
@@ -145,7 +145,7 @@ class Coordinator:
         """Merge, write the table, and let the driver go on; ``result.json`` comes last."""
         place = self._folder.driver.stage(stage.plan.stage)
         records = write_merged(self._folder, stage.plan.stage, stage.records.values(), self._sweep.keep_models)
-        write_csv(frame_of(records), place.results)
+        write_tables(frame_of(records), place.results)
         counts = stage.counts()
         self._ended_totals += counts
         completed, failed, lost = counts[COMPLETED], counts[FAILED], counts[LOST]

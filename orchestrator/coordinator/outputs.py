@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import os
 from collections.abc import Iterator
 
 from orchestrator.coordinator.events import Output
+from orchestrator.errors import RecordError
+from orchestrator.records.atomic import open_plain
 from orchestrator.records.layout import RunDir
 
 _BLOCK = 1 << 16
@@ -23,12 +24,11 @@ class Follower:
     def read(self) -> str:
         """Give what is new."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
+            with open_plain(self._path) as stream:
+                stream.seek(self._offset)
+                data = stream.read(_BLOCK)
+        except (OSError, RecordError):
             return ""
-        with os.fdopen(descriptor, "rb") as stream:
-            stream.seek(self._offset)
-            data = stream.read(_BLOCK)
         self._offset += len(data)
         return self._decoder.decode(data)
 

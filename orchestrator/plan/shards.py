@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from orchestrator.records.spool import Chunk
 
@@ -33,18 +33,18 @@ def halves(chunk: Chunk) -> tuple[Chunk, Chunk]:
     return Chunk(chunk.first, middle - 1, chunk.attempt), Chunk(middle, chunk.last, chunk.attempt)
 
 
-def left_over(chunk: Chunk, recorded: frozenset[int], *, tried: int | None) -> list[Chunk]:
-    """Give what of a chunk is not recorded, as chunks; ``tried`` is the row that was running, whose attempt goes up."""
-    rest: list[Chunk] = []
+def left_over(chunk: Chunk, recorded: Collection[int], *, tried: int | None) -> list[Chunk]:
+    """Give what of a chunk is not recorded, as chunks; ``tried`` is the row that was running, whose attempt goes up.
+
+    Costs the number of records, not the number of rows: a chunk may hold 10^17 of them.
+    """
+    gone = {row for row in recorded if chunk.first <= row <= chunk.last}
+    rest = [] if tried is None or tried in gone else [Chunk(tried, tried, chunk.attempt + 1)]
     start = chunk.first
-    # From gap to gap: a chunk may hold far more rows than were ever run.
-    for row in sorted(recorded if tried is None else recorded | {tried}):
-        if start <= row <= chunk.last:
-            if start < row:
-                rest.append(Chunk(start, row - 1, chunk.attempt))
-            start = row + 1
+    for row in sorted(gone if tried is None else gone | {tried}):
+        if start < row:
+            rest.append(Chunk(start, row - 1, chunk.attempt))
+        start = row + 1
     if start <= chunk.last:
         rest.append(Chunk(start, chunk.last, chunk.attempt))
-    if tried is not None and tried not in recorded:
-        rest.append(Chunk(tried, tried, chunk.attempt + 1))
     return sorted(rest)

@@ -105,11 +105,6 @@ def test_the_loader_stays_one_that_tells_its_source(fake):
     assert python(START + code, fake).stdout == "True\n"
 
 
-needs_no_talos = pytest.mark.skipif(
-    "import importlib.util; importlib.util.find_spec('talos') is not None", reason="Talos is installed here"
-)
-
-
 class TestStandIn:
     @pytest.fixture(autouse=True)
     def _no_talos(self):

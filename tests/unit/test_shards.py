@@ -25,7 +25,7 @@ def test_every_row_is_dealt_once(rows, workers):
     assert sorted(rows_of(chunk for hand in hands for chunk in hand)) == list(range(rows))
 
 
-@given(st.integers(1, 10**18), st.integers(1, 500))
+@given(st.integers(1, 10**18), st.integers(1, 100))
 def test_chunks_touch_and_fall_to_single_rows(rows, workers):
     found = list(chunks(rows, workers))
     assert found[0].first == 0
