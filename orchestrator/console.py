@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -200,8 +201,17 @@ def write_output(event: Output) -> None:
 
 def write_json_line(data: dict[str, Any]) -> None:
     """Write one JSON object on one line of stdout."""
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=False, default=str, allow_nan=False) + "\n")
     sys.stdout.flush()
+
+
+def _finite(value: Any) -> Any:
+    """Give NaN and infinities as null: JSON has no word for them, and many readers stop at Python's."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def write_data(text: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from orchestrator.schema import TrialRecord
 
 if TYPE_CHECKING:
     import pandas as pd
+
+logger = logging.getLogger(__name__)
 
 
 def frame_of(records: list[TrialRecord]) -> pd.DataFrame:
@@ -53,5 +56,8 @@ def write_tables(frame: pd.DataFrame, csv: str) -> None:
     path = os.path.splitext(csv)[0] + ".parquet"
     # A parameter column may hold a number in one row and text in the next, which parquet does not take.
     mixed = [name for name in frame.columns if frame[name].dtype == object]
-    frame.astype(dict.fromkeys(mixed, "string")).to_parquet(path + ".tmp", index=False)
-    os.replace(path + ".tmp", path)
+    try:
+        frame.astype(dict.fromkeys(mixed, "string")).to_parquet(path + ".tmp", index=False)
+        os.replace(path + ".tmp", path)
+    except (ValueError, TypeError, NotImplementedError) as error:  # the CSV is the table; this is a convenience
+        logger.warning("%s not written: %s", path, error)

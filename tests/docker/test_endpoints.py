@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 from pathlib import Path
 
 import docker
@@ -46,7 +45,7 @@ def endpoint(_gateway_image: None, docker_services) -> str:
         try:
             client = docker.DockerClient(base_url=f"tcp://127.0.0.1:{port}", timeout=2)
             client.close()
-        except (docker.errors.DockerException, socket.error):
+        except (docker.errors.DockerException, OSError):
             return False
         return True
 

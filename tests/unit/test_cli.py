@@ -10,16 +10,16 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("pandas")
 
-from click.testing import CliRunner  # noqa: E402
-from makers import plan as make_plan  # noqa: E402
-from makers import record, share, sweep_file  # noqa: E402
+from click.testing import CliRunner
+from makers import plan as make_plan
+from makers import record, share, sweep_file
 
-from orchestrator.cli import main  # noqa: E402
-from orchestrator.records.atomic import write_json  # noqa: E402
-from orchestrator.records.layout import SweepDir  # noqa: E402
-from orchestrator.records.trial_log import TrialLog  # noqa: E402
-from orchestrator.schema import SweepState  # noqa: E402
-from orchestrator.version import __version__  # noqa: E402
+from orchestrator.cli import main
+from orchestrator.records.atomic import write_json
+from orchestrator.records.layout import SweepDir
+from orchestrator.records.trial_log import TrialLog
+from orchestrator.schema import SweepState
+from orchestrator.version import __version__
 
 SCAN = "import talos\ntalos.Scan(x, y, {'a': [1, 2, 3]}, model, 'name')\n"
 

@@ -262,3 +262,10 @@ class TestDockerArguments:
         ]
         assert len({name, *map(container_name, others)}) == 5
         assert container_name(worker(3, attempt=2)[0]) == name + "-2"
+
+
+def test_no_unit_test_reaches_an_engine():
+    docker = pytest.importorskip("docker")
+    for connect in (docker.from_env, docker.DockerClient):
+        with pytest.raises(AssertionError, match="tried to reach a Docker Engine"):
+            connect()

@@ -26,7 +26,7 @@ from orchestrator.schema import StageResult
 FASTER = 20  # the coordinator's own waits, and every wait here, run through this much sooner
 
 
-class Killed(Exception):
+class Killed(Exception):  # noqa: N818 - what happens to a member, not an error
     """A member's container is gone."""
 
 
@@ -148,7 +148,11 @@ class Sweep:
         self.switch = StopSwitch()
         sweep = sweep_file(str(project), shares, keep_models="all")
         members = Members(
-            self.engine, sweep, self.folder, SharePlan(workers=tuple(shares), driver=share(-1)), world(str(tmp_path / "runs"))
+            self.engine,
+            sweep,
+            self.folder,
+            SharePlan(workers=tuple(shares), driver=share(-1)),
+            world(str(tmp_path / "runs")),
         )
         clock = Clock(
             steady=lambda: time.monotonic() * FASTER, wall=lambda: "now", sleep=lambda seconds: time.sleep(seconds / FASTER),
@@ -199,7 +203,15 @@ def test_events_come_in_the_order_of_the_story(tmp_path):
     assert kinds == [StageBegun, *[TrialDone] * 4, StageEnded]
     assert sweep.of(StageBegun)[0].workers == 2
     timings = sweep.coordinator.timings
-    order = ["ready_to_start", "driver_started", "planned", "workers_started", "first_result", "rows_done", "script_ended"]
+    order = [
+        "ready_to_start",
+        "driver_started",
+        "planned",
+        "workers_started",
+        "first_result",
+        "rows_done",
+        "script_ended",
+    ]
     assert [timings[name] for name in order] == sorted(timings[name] for name in order)
 
 
@@ -292,7 +304,9 @@ def test_workers_that_die_at_once_end_the_sweep_with_the_last_ones_reason(tmp_pa
     def die(spec, stopping):
         raise Killed
 
-    with pytest.raises(StoppedError, match="no worker is left; the last one, worker 0, ended: its container was killed"):
+    with pytest.raises(
+        StoppedError, match="no worker is left; the last one, worker 0, ended: its container was killed"
+    ):
         Sweep(tmp_path, script(4), die, workers=1).run()
 
 
@@ -302,7 +316,7 @@ def test_workers_that_cannot_serve_the_script_end_the_sweep_with_their_word(tmp_
         return 2
 
     sweep = Sweep(tmp_path, script(4), refuse, workers=2)
-    with pytest.raises(InputError, match="no worker can run this script's rows; worker [01]: parameter 'a' differs"):
+    with pytest.raises(InputError, match=r"no worker can run this script's rows; worker [01]: parameter 'a' differs"):
         sweep.run()
 
 

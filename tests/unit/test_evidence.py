@@ -142,7 +142,9 @@ def start(tmp_path, monkeypatch):
     def run(text):
         (tmp_path / "scan.py").write_text(text)
         run_dir = RunDir(str(tmp_path))
-        job = Job("driver", "case", str(tmp_path / "scan.py"), [], str(tmp_path), str(tmp_path), str(tmp_path), 0, "all")
+        job = Job(
+            "driver", "case", str(tmp_path / "scan.py"), [], str(tmp_path), str(tmp_path), str(tmp_path), 0, "all"
+        )
         write_json(run_dir.job, job.to_json())
         log = LogFile(run_dir.log)
         began.append(Child(run_dir.job, 1, [log, LogFile(run_dir.out)], [log, LogFile(run_dir.err)], talk=False))

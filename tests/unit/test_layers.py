@@ -11,7 +11,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2] / "orchestrator"
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
-WORKER_SIDE = ("worker/", "scan/", "space/", "records/", "schema.py", "errors.py", "devices.py", "version.py", "__init__.py")
+WORKER_SIDE = (
+    "worker/",
+    "scan/",
+    "space/",
+    "records/",
+    "schema.py",
+    "errors.py",
+    "devices.py",
+    "version.py",
+    "__init__.py",
+)
 # What the words after `orchestrator.` of an import on the worker side may begin with.
 WORKER_PARTS = ("worker", "scan", "space", "records", "schema", "errors", "devices", "version")
 HOST_PARTS = ("engine", "coordinator", "plan", "results", "cli", "config", "console", "run", "prepare", "queries", "stop",
@@ -51,7 +61,9 @@ def files_that_import(package):
 
 def uses(name, *dotted):
     """Lines on which a file reads one of these dotted names."""
-    return [node.lineno for node in ast.walk(tree(name)) if isinstance(node, ast.Attribute) and ast.unparse(node) in dotted]
+    return [
+        node.lineno for node in ast.walk(tree(name)) if isinstance(node, ast.Attribute) and ast.unparse(node) in dotted
+    ]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +131,9 @@ class TestWorkerSide:
 def parts_known_to(folder):
     names = [name for name in FILES if name.startswith(folder) or name == folder]
     assert names, folder
-    return {each.split(".")[1] for name in names for each in imports(name, at_top=False) if each.startswith("orchestrator.")}
+    return {
+        each.split(".")[1] for name in names for each in imports(name, at_top=False) if each.startswith("orchestrator.")
+    }
 
 
 @pytest.mark.parametrize(
@@ -159,7 +173,9 @@ def test_plans_are_made_without_looking_or_touching():
         if name.startswith("plan/"):
             touching = {"subprocess", "shutil", "socket", "time", "datetime", "random", "pathlib", "tempfile"}
             assert not {each.split(".")[0] for each in imports(name, at_top=False)} & touching, name
-            opened = [node for node in ast.walk(tree(name)) if isinstance(node, ast.Call) and ast.unparse(node.func) == "open"]
+            opened = [
+                node for node in ast.walk(tree(name)) if isinstance(node, ast.Call) and ast.unparse(node.func) == "open"
+            ]
             assert not opened, name
 
 

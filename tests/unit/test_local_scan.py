@@ -81,7 +81,7 @@ class TestRows:
 
     def test_a_seed_gives_the_same_rows_again(self, scan):
         def drawn(x_train, y_train, x_val, y_val, params):
-            return {"loss": [float(np.random.rand())]}, None  # noqa: NPY002 - what user code does
+            return {"loss": [float(np.random.rand())]}, None
 
         one, other = (scan(function=drawn, seed=3).data["loss"].tolist() for _ in range(2))
         assert one == other
@@ -248,7 +248,7 @@ class TestArguments:
     def test_unknown_ones_are_refused_with_a_suggestion(self, scan):
         with pytest.raises(InputError, match=r"Scan has no argument 'round_limits'; did you mean 'round_limit'\?"):
             scan(round_limits=3)
-        with pytest.raises(InputError, match="Scan has no argument 'xyzzy'$"):
+        with pytest.raises(InputError, match=r"Scan has no argument 'xyzzy'$"):
             scan(xyzzy=3)
 
     @pytest.mark.parametrize("name", ["reduction_method", "performance_target", "time_limit"])
@@ -352,7 +352,7 @@ def test_the_table_is_that_of_talos(scan):
     params = {"a": [1, 2, 3, 4], "acc": [5, 6], "b": (0, 10, 5)}
 
     def clashing(x_train, y_train, x_val, y_val, params):
-        return {"loss": [3.0, float(len(x_train)) + params["a"]], "acc": [float(np.random.rand())]}, None  # noqa: NPY002
+        return {"loss": [3.0, float(len(x_train)) + params["a"]], "acc": [float(np.random.rand())]}, None
 
     options = {"seed": 11, "round_limit": 9, "random_method": "uniform_mersenne"}
     ours = scan(params, clashing, x_val=None, y_val=None, **options)

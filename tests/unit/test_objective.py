@@ -58,7 +58,7 @@ class TestKeepPolicy:
 
     @pytest.mark.parametrize("text", ["", "best:0", "best:-1", "best:x", "all:3", "none:1", "some", "best:1.5", "Best"])
     def test_anything_else_is_refused(self, text):
-        with pytest.raises(InputError, match="--keep-models .*: give best, best:N, all or none"):
+        with pytest.raises(InputError, match=r"--keep-models .*: give best, best:N, all or none"):
             KeepPolicy.parse(text)
 
 

@@ -40,7 +40,9 @@ def model_file(sweep, worker, name, text="weights"):
 
 
 def with_model(row, worker=0, **values):
-    return record(row, worker=worker, model={"backend": "generic", "format": "pickle", "path": f"models/{row}.pkl"}, **values)
+    return record(
+        row, worker=worker, model={"backend": "generic", "format": "pickle", "path": f"models/{row}.pkl"}, **values
+    )
 
 
 class TestCollect:

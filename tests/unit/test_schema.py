@@ -89,7 +89,7 @@ class TestEveryRecord:
             data = one.to_json()
             del data[entry.name]
             if needed:
-                with pytest.raises(RecordError, match=f"^here: '{entry.name}' is missing"):
+                with pytest.raises(RecordError, match=rf"^here: '{entry.name}' is missing"):
                     type(one).from_json(data, "here")
             else:
                 type(one).from_json(data, "here")
@@ -99,7 +99,7 @@ class TestEveryRecord:
 
     @pytest.mark.parametrize("data", [None, [], "x", 3])
     def test_is_an_object(self, one, data):
-        with pytest.raises(RecordError, match="^here: expected an object"):
+        with pytest.raises(RecordError, match=r"^here: expected an object"):
             type(one).from_json(data, "here")
 
     def test_is_frozen(self, one):
@@ -122,7 +122,7 @@ def test_a_trial_with_a_wrong_value_is_refused_by_its_name(field, value):
 
 @pytest.mark.parametrize("rows", [-1, "4", None])
 def test_a_plan_has_a_count_of_rows(rows):
-    with pytest.raises(RecordError, match="rows .* is not a count"):
+    with pytest.raises(RecordError, match=r"rows .* is not a count"):
         StagePlan.from_json({**plan(4).to_json(), "rows": rows}, "plan.json")
 
 
@@ -132,7 +132,7 @@ def test_a_shares_device_is_its_uuids():
 
 
 def test_every_record_class_is_tested_here():
-    import orchestrator.schema as schema
+    from orchestrator import schema
 
     own = [each for each in vars(schema).values() if isinstance(each, type) and dataclasses.is_dataclass(each)]
     assert set(own) == set(CLASSES)

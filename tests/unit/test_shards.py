@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -30,8 +31,8 @@ def test_chunks_touch_and_fall_to_single_rows(rows, workers):
     found = list(chunks(rows, workers))
     assert found[0].first == 0
     assert found[-1].last == rows - 1
-    assert all(after.first == before.last + 1 for before, after in zip(found, found[1:], strict=False))
-    assert all(after.size <= before.size for before, after in zip(found, found[1:], strict=False))
+    assert all(after.first == before.last + 1 for before, after in itertools.pairwise(found))
+    assert all(after.size <= before.size for before, after in itertools.pairwise(found))
     assert found[-1].size == 1
 
 

@@ -174,7 +174,7 @@ class Play:
     """Workers, deaths and a coordinator, one random step at a time."""
 
     def __init__(self, stage, seed):
-        self.stage, self.random = stage, random.Random(seed)
+        self.stage, self.random = stage, random.Random(seed)  # noqa: S311 - a play
         self.alive = list(stage.workers)
         self.ran = []
         self.lost = []
@@ -233,7 +233,7 @@ class Play:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_no_row_is_lost_or_run_twice_whatever_happens(stage, seed):
-    rows = random.Random(seed).choice([1, 2, 5, 17, 40])
+    rows = [1, 2, 5, 17, 40][seed % 5]
     play = Play(stage(rows, 1 + seed % 4), seed)
     play.play(60)
     assert play.stage.finished
