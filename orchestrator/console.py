@@ -240,7 +240,8 @@ def ended_line(event: StageEnded) -> str:
     """Say how a Scan ended."""
     result = event.result
     bad = f", {result.failed + result.lost} failed" if result.failed + result.lost else ""
-    return f"Scan {result.stage} {result.status}: {result.completed} of {result.rows} rows completed{bad}"
+    why = f" ({result.reason})" if result.reason else ""
+    return f"Scan {result.stage} {result.status}: {result.completed} of {result.rows} rows completed{bad}{why}"
 
 
 def trial_line(record: TrialRecord) -> str:

@@ -18,9 +18,9 @@ from orchestrator.plan.sizes import show_size
 from orchestrator.prepare import Prepared
 from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import RunDir, SweepDir, sweeps
+from orchestrator.records.text import cell
 from orchestrator.results.frame import sweep_frame
 from orchestrator.results.merge import collect
-from orchestrator.results.text import cell
 from orchestrator.schema import COMPLETED, StagePlan, SweepFile, SweepState, TrialRecord
 
 _ENDED = ("finished", "stopped", "failed")

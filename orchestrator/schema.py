@@ -124,7 +124,8 @@ class StagePlan:
     """One ``Scan`` call as the driver saw it, ``plan.json`` of a stage.
 
     ``rows`` is how many rows there are to run; ``selection`` maps them to grid indices; ``space`` describes every key.
-    ``seed`` is the caller's, ``base_seed`` the one in force (trial k is seeded with ``base_seed + k``).
+    ``seed`` is the caller's, ``base_seed`` the one in force (trial k is seeded with ``base_seed + k``). ``target`` is
+    ``[metric, threshold, minimize]``, ``deadline`` seconds since the epoch, ``reduction_interval`` completed rows.
     """
 
     stage: int
@@ -140,6 +141,9 @@ class StagePlan:
     minimize: bool = False
     keep: bool = True
     shard_namespace: Optional[str] = None
+    target: Optional[list[Any]] = None
+    deadline: Optional[float] = None
+    reduction_interval: Optional[int] = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the file's object."""
@@ -156,7 +160,10 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class StageResult:
-    """A stage has ended, ``result.json``: ``status`` is ``complete`` or ``paused`` (stopped with rows left)."""
+    """A stage has ended, ``result.json``: ``status`` is ``complete`` or ``paused`` (stopped with rows left).
+
+    ``run_name`` names the Talos run directory under the stage's ``talos/``.
+    """
 
     stage: int
     status: str
@@ -165,6 +172,7 @@ class StageResult:
     failed: int
     lost: int
     reason: Optional[str] = None
+    run_name: Optional[str] = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the file's object."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.coordinator.clock import Clock
 from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, Tick, TrialDone, WorkerView
+from orchestrator.coordinator.limits import StageLimits
 from orchestrator.coordinator.members import Members, last_word, worker_spec_name
 from orchestrator.coordinator.outputs import ScriptOutput
 from orchestrator.coordinator.stage import Stage, Tally
@@ -19,6 +20,7 @@ from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import frame_of, write_tables
 from orchestrator.results.merge import write_merged
+from orchestrator.results.talos import write_stage_run
 from orchestrator.schema import COMPLETED, FAILED, LOST, StagePlan, StageResult, SweepFile
 
 _LOOK_EVERY = 0.02  # seconds between two looks at the sweep's files
@@ -37,6 +39,7 @@ class Coordinator:
         self._sweep, self._folder, self._members = sweep, folder, members
         self._switch, self._clock = switch, clock
         self._stage: Stage | None = None
+        self._limits: StageLimits | None = None
         self._stages = 0
         self._draining = False
         self._script = ScriptOutput(folder.driver)
@@ -116,6 +119,7 @@ class Coordinator:
         if not workers:
             raise StoppedError("no worker is left to run the rows of this Scan; look into workers/*/log.txt")
         self._stage = Stage(plan=plan, folder=self._folder, workers=workers)
+        self._limits = StageLimits(self._stage)
         self._stage.deal()
         self._mark("workers_started")
         copied = sorted(number for number in started if self._members.views.get(number) == "copy")
@@ -124,32 +128,46 @@ class Coordinator:
         yield StageBegun(plan=plan, workers=len(workers))
 
     def _advance(self, stage: Stage, ended: list[Ended]) -> Iterator[Event]:
+        limits = self._limits or StageLimits(stage)
         for record in stage.read_new():
             if record.status == COMPLETED:
                 self._mark("first_result")
             if record.contract_error and stage.completed == 0:
                 raise ContractError(f"row {record.row}: {record.error}")
+            limits.heed(record)
             yield TrialDone(record=record)
+        limits.look(self._clock.wall())
         for each in ended:
             if each.member != "driver":
                 yield from self._worker_ended(stage, each)
         if stage.finished:
-            yield from self._finish(stage, "complete", None)
+            dropped = f"{len(stage.dropped)} rows taken away by reduction_method" if stage.dropped else None
+            yield from self._finish(stage, "complete", dropped)
         elif self._draining and not self._members.alive:
             stage.set_aside()
             yield from self._finish(stage, "paused", "stopped on request")
+        elif limits.ending is not None:
+            if stage.quiet:
+                yield from self._end_early(stage, *limits.ending)
         elif not self._draining:
             stage.balance()
+
+    def _end_early(self, stage: Stage, status: str, reason: str) -> Iterator[Event]:
+        for record in stage.read_new():  # written between the last look and the worker's last chunk
+            yield TrialDone(record=record)
+        stage.set_aside()
+        yield from self._finish(stage, status, reason)
 
     def _finish(self, stage: Stage, status: str, reason: str | None) -> Iterator[Event]:
         """Merge, write the table, and let the driver go on; ``result.json`` comes last."""
         place = self._folder.driver.stage(stage.plan.stage)
         records = write_merged(self._folder, stage.plan.stage, stage.records.values(), self._sweep.keep_models)
         write_tables(frame_of(records), place.results)
+        run_name = write_stage_run(self._folder, stage.plan, records, status, self._clock.wall())
         counts = stage.counts()
         self._ended_totals += counts
         completed, failed, lost = counts[COMPLETED], counts[FAILED], counts[LOST]
-        result = StageResult(stage.plan.stage, status, stage.plan.rows, completed, failed, lost, reason)
+        result = StageResult(stage.plan.stage, status, stage.plan.rows, completed, failed, lost, reason, run_name)
         write_json(place.result, result.to_json())
         self._mark("rows_done")
         self.stopped = self.stopped or status != "complete"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.plan.shards import deal, halves, left_over
 from orchestrator.records import spool
+from orchestrator.records.atomic import write_text
 from orchestrator.records.layout import StageDir, SweepDir
 from orchestrator.records.spool import Chunk
 from orchestrator.records.trial_log import TrialLog, TrialTail
@@ -35,6 +36,7 @@ class Stage:
     workers: list[int]
     records: dict[int, TrialRecord] = field(default_factory=dict)
     tallies: dict[int, Tally] = field(default_factory=dict)
+    dropped: set[int] = field(default_factory=set)
     completed: int = 0
     _tails: dict[int, TrialTail] = field(default_factory=dict)
 
@@ -44,7 +46,9 @@ class Stage:
 
     def deal(self) -> None:
         """Put every chunk into a queue."""
-        for worker, hand in zip(self.workers, deal(self.plan.rows, len(self.workers)), strict=True):
+        interval = self.plan.reduction_interval
+        largest = None if interval is None else max(1, interval // (4 * len(self.workers)))
+        for worker, hand in zip(self.workers, deal(self.plan.rows, len(self.workers), largest), strict=True):
             place = self.of(worker)
             for path in (place.queue, place.active):
                 os.makedirs(path, exist_ok=True)
@@ -59,8 +63,33 @@ class Stage:
 
     @property
     def finished(self) -> bool:
-        """Say whether every row is recorded."""
-        return len(self.records) >= self.plan.rows
+        """Say whether every row is recorded, or was taken away by a reducer."""
+        return len(self.records) + len(self.dropped) >= self.plan.rows
+
+    def halt(self) -> None:
+        """Have no other row begun; rows in hand finish."""
+        for worker in self.folder.workers():
+            os.makedirs(self.of(worker).path, exist_ok=True)
+            write_text(self.of(worker).halt, "")
+        self.set_aside()
+
+    @property
+    def quiet(self) -> bool:
+        """Say whether nobody has a row in hand."""
+        return not any(spool.waiting(self.of(worker).active) for worker in self.workers)
+
+    def drop(self, rows: set[int]) -> None:
+        """Take rows out of every queue; those in hand or recorded meanwhile stay."""
+        for worker in self.workers if rows else ():
+            queue = self.of(worker).queue
+            for chunk in spool.waiting(queue):
+                named = {row for row in rows if chunk.first <= row <= chunk.last}
+                if not named or not spool.move(queue, self._aside, chunk):
+                    continue
+                for rest in left_over(chunk, named, tried=None):
+                    spool.put(queue, rest)
+                spool.finish(self._aside, chunk)
+                self.dropped |= named
 
     def read_new(self) -> Iterator[TrialRecord]:
         """Yield the records written since the last look, of all workers that ever had rows."""
@@ -97,8 +126,7 @@ class Stage:
                 spool.move(self.of(victim).queue, self.of(worker).queue, chunk)
 
     def _take_half(self, victim: int, thief: int, chunk: Chunk) -> None:
-        aside = os.path.join(self.folder.path, "moving")
-        os.makedirs(aside, exist_ok=True)
+        aside = self._aside
         if spool.move(self.of(victim).queue, aside, chunk):
             first, second = halves(chunk)
             spool.put(self.of(victim).queue, first)
@@ -140,6 +168,12 @@ class Stage:
         log.append(record)
         log.close()
         return record
+
+    @property
+    def _aside(self) -> str:
+        path = os.path.join(self.folder.path, "moving")
+        os.makedirs(path, exist_ok=True)
+        return path
 
     def set_aside(self) -> None:
         """Take every waiting chunk out of the queues, for a later resume."""

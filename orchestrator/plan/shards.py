@@ -10,19 +10,23 @@ from orchestrator.records.spool import Chunk
 _PARTS = 4
 
 
-def chunks(rows: int, workers: int) -> Iterator[Chunk]:
-    """Cut rows 0 to ``rows`` - 1 into chunks of falling size; about ``4 * workers * ln(rows)`` of them for any number."""
+def chunks(rows: int, workers: int, largest: int | None = None) -> Iterator[Chunk]:
+    """Cut rows 0 to ``rows`` - 1 into chunks of falling size; about ``4 * workers * ln(rows)`` of them for any number.
+
+    ``largest`` bounds a chunk's rows, where rows that wait may still be taken away.
+    """
     first = 0
     while first < rows:
         size = max(1, (rows - first) // (_PARTS * workers))
+        size = size if largest is None else min(size, largest)
         yield Chunk(first, first + size - 1)
         first += size
 
 
-def deal(rows: int, workers: int) -> list[list[Chunk]]:
+def deal(rows: int, workers: int, largest: int | None = None) -> list[list[Chunk]]:
     """Give each worker its chunks, one after another in turn, so that rows are visited roughly in Talos's order."""
     hands: list[list[Chunk]] = [[] for _ in range(workers)]
-    for number, chunk in enumerate(chunks(rows, workers)):
+    for number, chunk in enumerate(chunks(rows, workers, largest)):
         hands[number % workers].append(chunk)
     return hands
 

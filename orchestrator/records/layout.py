@@ -61,6 +61,20 @@ class StageDir:
         return os.path.join(self.path, "left")
 
     @property
+    def talos(self) -> str:
+        """The stage as a Talos 2 run directory, one folder with the run's name."""
+        return os.path.join(self.path, "talos")
+
+    @property
+    def halt(self) -> str:
+        """Its presence tells a worker to begin no other row of this stage."""
+        return os.path.join(self.path, "halt")
+
+    def reduction(self, number: int, part: str) -> str:
+        """Give a file of one look by the reducer: ``records.jsonl``, ``request.json`` or ``answer.json``."""
+        return os.path.join(self.path, f"reduce-{number:03d}.{part}")
+
+    @property
     def results(self) -> str:
         """This stage's table."""
         return os.path.join(self.path, "results.csv")
@@ -180,6 +194,11 @@ class SweepDir:
     def results(self) -> str:
         """The merged table."""
         return os.path.join(self.path, "results.csv")
+
+    @property
+    def talos(self) -> str:
+        """Talos 2 run directories by experiment, each a link into the driver's folder."""
+        return os.path.join(self.path, "talos")
 
     @property
     def driver(self) -> RunDir:

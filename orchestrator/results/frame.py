@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from orchestrator.records.atomic import write_text
 from orchestrator.records.layout import SweepDir
 from orchestrator.records.table import full_table
+from orchestrator.records.text import record_values
 from orchestrator.results.merge import collect
-from orchestrator.results.text import record_values
 from orchestrator.schema import TrialRecord
 
 if TYPE_CHECKING:

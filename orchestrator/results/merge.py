@@ -13,7 +13,7 @@ from dataclasses import replace
 from orchestrator.records.atomic import write_text
 from orchestrator.records.layout import SweepDir
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.models import KeepPolicy, KeptRows
+from orchestrator.scan.models import KeepPolicy, KeptRows, model_files
 from orchestrator.schema import COMPLETED, TrialRecord
 
 
@@ -57,14 +57,18 @@ def write_merged(sweep: SweepDir, stage: int, records: Iterable[TrialRecord], ke
 def _copy_model(sweep: SweepDir, stage: int, record: TrialRecord) -> bool:
     if record.model is None:
         return False
-    name = os.path.basename(str(record.model.get("path", "")))
-    source = os.path.join(sweep.worker(record.worker).stage(stage).models, name)
-    target = os.path.join(sweep.driver.stage(stage).models, name)
+    source, target = sweep.worker(record.worker).stage(stage).models, sweep.driver.stage(stage).models
+    names = model_files(record.model)
+    return bool(names) and all(_copy_file(source, target, name) for name in names)
+
+
+def _copy_file(folder: str, target_folder: str, name: str) -> bool:
+    source, target = os.path.join(folder, name), os.path.join(target_folder, name)
     try:
         # A link left there by user code is not followed: it could name any file of this machine.
-        if not name or not stat.S_ISREG(os.lstat(source).st_mode):
+        if name in ("", ".", "..") or not stat.S_ISREG(os.lstat(source).st_mode):
             return False
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.makedirs(target_folder, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(target)
         try:

@@ -7,7 +7,9 @@ from typing import Any, Callable, Optional
 from orchestrator.errors import InputError, ParamsTypeError, ParamsValueError
 from orchestrator.scan.arguments import check_options
 from orchestrator.scan.call import ScanCall
+from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.result import ScanResult
+from orchestrator.scan.rules import Reduction, Target, read_deadline
 from orchestrator.scan.session import current_session
 from orchestrator.scan.split import split_data
 from orchestrator.scan.trial import Trials
@@ -75,14 +77,19 @@ class Scan(ScanResult):
             print_params=print_params,
             shard_namespace=space.shard_namespace,
         )
+        reduction = Reduction.read(arguments["reduction_method"], arguments["reduction_interval"])
         call = ScanCall(
             experiment_name=str(experiment_name),
             trials=trials,
             seed=seed,
-            objective=reduction_metric,
-            minimize=arguments["minimize_loss"],  # an old name may have set it
+            objective=arguments["reduction_metric"],
+            minimize=arguments["minimize_loss"],
             keep=save_weights or save_models,
             progress=not disable_progress_bar,
+            target=Target.read(performance_target),
+            deadline=read_deadline(time_limit),
+            reduction=reduction,
+            reducer=Reducer(trials, arguments) if reduction is not None else None,
         )
         self._settle(call, session.run(call))
 

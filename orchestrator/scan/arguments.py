@@ -29,7 +29,6 @@ _RENAMED: dict[str, Any] = {
     "grid_downsample": "fraction_limit",
     "reduce_loss": "minimize_loss",
 }
-_NOT_YET = ("reduction_method", "performance_target", "time_limit")
 
 
 def check_options(options: dict[str, Any], arguments: dict[str, Any]) -> None:
@@ -41,9 +40,6 @@ def check_options(options: dict[str, Any], arguments: dict[str, Any]) -> None:
             close = difflib.get_close_matches(name, [*arguments, *_RENAMED, *_WITHOUT_EFFECT], 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise InputError(f"Scan has no argument {name!r}{hint}")
-    for name in _NOT_YET:
-        if arguments[name] is not None:
-            raise InputError(f"Scan's {name} does not work under talos-orch yet: leave it out, or use round_limit")
 
 
 def _rename(name: str, value: Any, arguments: dict[str, Any]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional, Protocol
 
+from orchestrator.scan.reduction import Reducer
+from orchestrator.scan.rules import Reduction, Target
 from orchestrator.scan.trial import Trials
 from orchestrator.schema import TrialRecord
 
@@ -20,17 +22,25 @@ class ScanCall:
     minimize: bool = False
     keep: bool = True
     progress: bool = False
+    target: Optional[Target] = None
+    deadline: Optional[float] = None
+    reduction: Optional[Reduction] = None
+    reducer: Optional[Reducer] = None
 
 
 @dataclass(frozen=True)
 class StageOutcome:
-    """``records`` in row order, one per row that ran; ``folder`` is where kept models lie, by their ``path``."""
+    """``records`` in row order, one per row that ran; ``folder`` is where kept models lie, by their ``path``.
+
+    ``run`` is the stage as a Talos run directory, wherever this role finds it.
+    """
 
     records: list[TrialRecord]
     status: str  # complete | paused
     folder: str
     rows: int
     reason: Optional[str] = None
+    run: Optional[str] = None
 
 
 class Session(Protocol):

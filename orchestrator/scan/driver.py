@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Optional
+from typing import Any, Optional
 
-from orchestrator.errors import ContractError, StoppedError
+from orchestrator.errors import ContractError, OrchestratorError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
 from orchestrator.records.trial_log import read_log
 from orchestrator.scan.call import ScanCall, StageOutcome
 from orchestrator.scan.pulse import Pulse
-from orchestrator.schema import StagePlan, StageResult
+from orchestrator.scan.reduction import Reducer
+from orchestrator.scan.rules import refuse_past
+from orchestrator.schema import StagePlan, StageResult, TrialRecord
 
 _LOOK_EVERY = 0.01  # seconds; one stat of one file
 
@@ -39,12 +41,43 @@ class DriverSession:
         os.makedirs(folder.path, exist_ok=True)
         sys.stdout.flush()
         sys.stderr.flush()
-        write_json(folder.plan, make_plan(self._stage, call).to_json())
+        if not os.path.exists(folder.result):
+            refuse_past(call.deadline, call.trials.selection.size)
+            if call.reducer is not None:
+                call.reducer.check()
+            write_json(folder.plan, make_plan(self._stage, call).to_json())
+        reductions = Reductions(folder, call.reducer) if call.reducer is not None else None
         while not os.path.exists(folder.result):
+            if reductions is not None:
+                reductions.answer()
             if self._pulse.stopped():
                 raise StoppedError("the coordinator is gone: start the sweep again")
             time.sleep(_LOOK_EVERY)
         return read_outcome_of(folder)
+
+
+class Reductions:
+    """Answers the coordinator's requests to reduce, one after another; the reducer keeps what it has seen."""
+
+    def __init__(self, folder: StageDir, reducer: Reducer) -> None:
+        self._folder, self._reducer = folder, reducer
+        self._next = 1
+        self._records: list[TrialRecord] = []
+        self._gone: set[int] = set()
+
+    def answer(self) -> None:
+        """Look for the next request and answer it: ``{"removed": rows}``, or ``{"error": why}``."""
+        if not os.path.exists(self._folder.reduction(self._next, "request.json")):
+            return
+        self._records += read_log(self._folder.reduction(self._next, "records.jsonl"))
+        try:
+            removed = self._reducer.reduce(self._records, self._gone)
+            answer: dict[str, Any] = {"removed": removed}
+            self._gone |= set(removed)
+        except OrchestratorError as error:
+            answer = {"error": str(error)}
+        write_json(self._folder.reduction(self._next, "answer.json"), answer)
+        self._next += 1
 
 
 def make_plan(stage: int, call: ScanCall) -> StagePlan:
@@ -64,6 +97,9 @@ def make_plan(stage: int, call: ScanCall) -> StagePlan:
         minimize=call.minimize,
         keep=call.keep,
         shard_namespace=trials.shard_namespace,
+        target=[call.target.metric, call.target.threshold, call.target.minimize] if call.target else None,
+        deadline=call.deadline,
+        reduction_interval=call.reduction.interval if call.reduction else None,
     )
 
 
@@ -73,4 +109,5 @@ def read_outcome_of(folder: StageDir) -> StageOutcome:
     records = read_log(folder.trials)
     if result.status == "refused":
         raise ContractError(result.reason)
-    return StageOutcome(records, result.status, folder.path, result.rows, result.reason)
+    run = os.path.join(folder.talos, result.run_name) if result.run_name else None
+    return StageOutcome(records, result.status, folder.path, result.rows, result.reason, run)

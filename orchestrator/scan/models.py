@@ -6,6 +6,7 @@ Files are written and read only inside containers (or by the user's own process)
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import pickle
 import sys
@@ -16,6 +17,8 @@ from typing import Any, Optional
 from orchestrator.errors import InputError
 from orchestrator.scan.objective import rank_key
 from orchestrator.scan.outcome import backend_of
+
+WHOLE = ".module.pt"
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,13 @@ class ModelStore:
     def __init__(self, folder: str, policy: KeepPolicy) -> None:
         self.folder = folder
         self._kept = KeptRows(policy)
-        self._files: dict[int, str] = {}
+        self._files: dict[int, list[str]] = {}
 
     def remember(self, row: int, metrics: dict[str, Any], descriptor: Optional[dict[str, Any]]) -> None:
         """Take note of a row that an earlier process of this worker recorded."""
         self._settle(row, metrics)
         if descriptor is not None:
-            self._files[row] = os.path.basename(descriptor["path"])
+            self._files[row] = model_files(descriptor)
 
     def offer(self, row: int, metrics: dict[str, Any], model: Any) -> Optional[dict[str, Any]]:
         """Write the model if its row is among the best so far; the descriptor of what was written, or None."""
@@ -89,14 +92,13 @@ class ModelStore:
         except Exception as error:  # noqa: BLE001 - the result counts more than the file; the row can be trained again
             warnings.warn(f"the model of row {row} could not be saved: {type(error).__name__}: {error}", stacklevel=2)
             return None
-        self._files[row] = os.path.basename(descriptor["path"])
+        self._files[row] = model_files(descriptor)
         return descriptor
 
     def _settle(self, row: int, metrics: dict[str, Any]) -> bool:
         kept, gone = self._kept.offer(row, metrics)
         for old in gone:
-            name = self._files.pop(old, None)
-            if name is not None:
+            for name in self._files.pop(old, []):
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self.folder, name))
         return kept
@@ -105,47 +107,86 @@ class ModelStore:
 def save_model(model: Any, stem: str) -> dict[str, Any]:
     """Write one model in its framework's own format; ``stem`` is the path without suffix.
 
-    The descriptor's ``path`` is relative to the stage folder: ``models/<row>.<suffix>``.
+    The descriptor is Talos's own, ``path`` relative to the stage folder: ``models/<row>.<suffix>``. A Torch module is
+    written twice, its weights as Talos does and, where it can be pickled, ``whole``.
     """
     backend = backend_of(model)
+    folder = "models/"
     if backend in ("keras", "tensorflow") and hasattr(model, "save"):
-        suffix, form = ".keras", "keras"
-        model.save(stem + suffix)
-    elif backend == "torch":
-        suffix, form = ".pt", _save_torch(model, stem + ".pt")
-    else:
-        suffix, form = ".pkl", "pickle"
-        with open(stem + suffix, "wb") as stream:
-            pickle.dump(model, stream)
-    return {"backend": backend, "format": form, "path": "models/" + os.path.basename(stem) + suffix}
+        model.save(stem + ".keras")
+        return {"backend": backend, "format": "keras", "path": folder + os.path.basename(stem) + ".keras"}
+    if backend == "torch":
+        return {"backend": backend, **_save_torch(model, stem, folder)}
+    with open(stem + ".pkl", "wb") as stream:
+        pickle.dump(model, stream)
+    return {"backend": "generic", "format": "pickle", "path": folder + os.path.basename(stem) + ".pkl"}
 
 
-def _save_torch(model: Any, path: str) -> str:
+def _save_torch(model: Any, stem: str, folder: str) -> dict[str, Any]:
     import torch
 
+    name = os.path.basename(stem)
+    torch.save({key: _on_cpu(value) for key, value in model.state_dict().items()}, stem + ".pt")
+    whole: Optional[str] = folder + name + WHOLE
     try:
-        torch.save(model, path)
+        torch.save(model, stem + WHOLE)
     except (pickle.PicklingError, AttributeError, TypeError):  # its class is local to a function
-        state = {name: value.detach().cpu() for name, value in model.state_dict().items()}
-        torch.save(state, path)
-        return "torch_state_dict"
-    return "torch_module"
+        whole = None
+        with contextlib.suppress(OSError):
+            os.unlink(stem + WHOLE)
+    factory = _importable(type(model))
+    return {
+        "format": "torch_state_dict",
+        "path": folder + name + ".pt",
+        "whole": whole,
+        "factory": factory,
+        "factory_source": None,
+        "config": {},
+        "factory_required": factory is None,
+    }
+
+
+def _on_cpu(value: Any) -> Any:
+    return value.detach().cpu() if hasattr(value, "detach") else value
+
+
+def _importable(cls: type) -> Optional[str]:
+    """Name a class that anybody can import and call without arguments; None for any other."""
+    if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
+        return None
+    try:
+        inspect.signature(cls).bind()
+    except (TypeError, ValueError):
+        return None
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def model_files(descriptor: dict[str, Any]) -> list[str]:
+    """Name the files of a kept model, without folder."""
+    paths = (descriptor.get("path"), descriptor.get("whole"))
+    return [os.path.basename(str(path)) for path in paths if path]
 
 
 def load_model(descriptor: dict[str, Any], stage_folder: str) -> Any:
-    """Bring a kept model back; LookupError when the file holds weights only and its class cannot be imported."""
+    """Bring a kept model back; LookupError when the file holds weights only and its class cannot be had."""
     path = os.path.join(stage_folder, descriptor["path"])
     form = descriptor["format"]
     if form == "keras":
         return _load_keras(path)
-    if form == "torch_module":
-        import torch
-
-        return torch.load(path, map_location="cpu", weights_only=False)
+    if form == "torch_state_dict":
+        return _load_torch(descriptor, stage_folder)
     if form == "pickle":
         with open(path, "rb") as stream:
             return pickle.load(stream)  # noqa: S301 - written by this sweep's own worker, read in its driver container
     raise LookupError(path)
+
+
+def _load_torch(descriptor: dict[str, Any], stage_folder: str) -> Any:
+    if not descriptor.get("whole"):
+        raise LookupError(descriptor["path"])
+    import torch
+
+    return torch.load(os.path.join(stage_folder, descriptor["whole"]), map_location="cpu", weights_only=False)
 
 
 def _load_keras(path: str) -> Any:

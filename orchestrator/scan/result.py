@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any, Callable, Optional
 
 from orchestrator.errors import EnvironmentNotReadyError
 from orchestrator.records.table import Table, full_table, talos_table
+from orchestrator.records.talos_run import safe_experiment
 from orchestrator.scan.call import ScanCall, StageOutcome
 from orchestrator.scan.models import load_model
 from orchestrator.scan.objective import choose_metric, lower_is_better
@@ -53,7 +55,10 @@ class ScanResult:
         self._records = [record for record in outcome.records if record.status == COMPLETED]
         self._failed = [record for record in outcome.records if record.status != COMPLETED]
         self.status = outcome.status
-        self.run_dir = outcome.folder
+        self.run_dir = publish_run(call.experiment_name, outcome)
+        self._experiment_id = os.path.basename(self.run_dir)
+        self._experiment_log = os.path.join(self.run_dir, "results.csv")
+        self._saved_models_path = os.path.join(self.run_dir, "models")
         self.round_history = [record.history for record in self._records]
         self._ended_at = datetime.datetime.now(datetime.timezone.utc).isoformat()
         count = len(self._records)
@@ -114,8 +119,8 @@ class ScanResult:
         own = vars(self)
         details = {
             "experiment_name": self._call.experiment_name,
-            "experiment_id": os.path.basename(self._outcome.folder),
-            "run_dir": self._outcome.folder,
+            "experiment_id": self._experiment_id,
+            "run_dir": self.run_dir,
             "status": self._outcome.status,
             "rounds": len(self._records),
             "seed": self._call.seed,
@@ -231,6 +236,28 @@ class ScanResult:
         from talos.commands.evaluate import evaluate_models
 
         return evaluate_models(self, *arguments, **options)
+
+
+def publish_run(experiment_name: str, outcome: StageOutcome) -> str:
+    """Put the Talos run directory where Talos would have, ``<experiment_name>/<run>/`` under the working directory.
+
+    Gives its path; where it cannot be written there, that of the one in the sweep's own folder.
+    """
+    if outcome.run is None:
+        return outcome.folder
+    target = os.path.join(os.getcwd(), safe_experiment(experiment_name), os.path.basename(outcome.run))
+    if target == outcome.run:
+        return target
+    if safe_experiment(experiment_name) != experiment_name.rstrip("/"):
+        _tell(
+            f"experiment_name {experiment_name!r} would leave the folder or is no folder name; its run is in {target}"
+        )
+    try:
+        shutil.copytree(outcome.run, target, dirs_exist_ok=True)
+    except OSError as error:
+        _tell(f"the run directory is not at {target} ({error.strerror or error}), but in the sweep's own folder")
+        return outcome.run
+    return target
 
 
 def _pandas() -> Any:

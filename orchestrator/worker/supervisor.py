@@ -103,6 +103,9 @@ class Supervisor:
                 idle = False
             for row in range(chunk.first, chunk.last + 1):
                 self._check_stop()
+                if os.path.exists(folder.halt):
+                    spool.move(folder.active, folder.left, chunk)
+                    break
                 if row not in done:
                     log.append(self._run_row(row, chunk.attempt))
                     done.add(row)

@@ -143,7 +143,7 @@ def parts_known_to(folder):
         ("engine/", {"coordinator", "run", "cli", "console", "queries", "scan", "worker", "results"}),
         ("coordinator/", {"cli", "console", "config", "run", "prepare", "queries", "worker"}),
         ("results/", {"engine", "coordinator", "run", "cli", "console", "config", "plan", "worker"}),
-        ("records/", {"engine", "coordinator", "plan", "results", "scan", "space", "worker", "run", "cli", "config"}),
+        ("records/", {"engine", "coordinator", "plan", "results", "scan", "worker", "run", "cli", "config"}),
         ("space/", {"scan", "records", "worker", "plan", "engine"}),
         ("scan/", {"worker", "plan", "engine", "coordinator", "results"}),
         ("config.py", {"engine", "plan", "coordinator", "run", "cli"}),

@@ -251,10 +251,19 @@ class TestArguments:
         with pytest.raises(InputError, match=r"Scan has no argument 'xyzzy'$"):
             scan(xyzzy=3)
 
-    @pytest.mark.parametrize("name", ["reduction_method", "performance_target", "time_limit"])
-    def test_those_that_do_not_work_yet_are_refused(self, scan, name):
-        with pytest.raises(InputError, match=f"{name} does not work under talos-orch yet"):
-            scan(**{name: "x"})
+    @pytest.mark.parametrize(
+        ("name", "value", "said"),
+        [
+            ("reduction_method", "tree", "give a function, or one of correlation"),
+            ("performance_target", "val_acc", r"give \[metric, threshold, minimize\]"),
+            ("performance_target", ["loss", True, True], r"give \[metric, threshold, minimize\]"),
+            ("time_limit", "tomorrow", "'YYYY-MM-DD HH:MM'"),
+            ("time_limit", "2001-01-01 00:00", "is in the past: 0 of"),
+        ],
+    )
+    def test_rules_in_another_form_are_refused(self, scan, name, value, said):
+        with pytest.raises(ParamsValueError, match=said):
+            scan(**{name: value})
 
     @pytest.mark.parametrize(
         ("options", "error", "said"),

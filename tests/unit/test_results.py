@@ -9,10 +9,10 @@ from makers import record
 
 from orchestrator.errors import RecordError
 from orchestrator.records.layout import SweepDir
+from orchestrator.records.text import cell, record_values
 from orchestrator.records.trial_log import TrialLog, read_log
 from orchestrator.results.frame import frame_of, sweep_frame, write_tables
 from orchestrator.results.merge import collect, write_merged
-from orchestrator.results.text import cell, record_values
 from orchestrator.space import TAG, encode
 
 

@@ -1,0 +1,75 @@
+"""What ends a running stage early or takes rows out of it: a target, a time limit, a reducer."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+
+from orchestrator.coordinator.stage import Stage
+from orchestrator.errors import InputError
+from orchestrator.records.atomic import read_json, write_json, write_text
+from orchestrator.scan.rules import Target
+from orchestrator.schema import COMPLETED, TrialRecord
+
+
+class StageLimits:
+    """Watches one stage. ``ending`` is (status, reason) once something has ended it, None before."""
+
+    def __init__(self, stage: Stage) -> None:
+        plan = stage.plan
+        self._stage = stage
+        self._target = Target.read(plan.target)
+        self._deadline = plan.deadline
+        self._interval = plan.reduction_interval
+        self._place = stage.folder.driver.stage(plan.stage)
+        self._looks = 0
+        self._waiting = False
+        self._unseen: list[TrialRecord] = []
+        self._seen_completed = 0
+        self._dropped: set[int] = set()
+        self.ending: tuple[str, str] | None = None
+
+    def heed(self, record: TrialRecord) -> None:
+        """Take note of a record; InputError when the target names a metric that there is not."""
+        if self._interval is not None:
+            self._unseen.append(record)
+        if self.ending is None and self._target is not None and self._target.is_reached(record):
+            self._end("complete", f"{self._target.describe()} reached by row {record.row}")
+
+    def look(self, wall: str) -> None:
+        """Do what is due: end at the deadline, ask the driver's reducer, take away the rows that it names."""
+        if self.ending is not None:
+            return
+        if self._deadline is not None and datetime.datetime.fromisoformat(wall).timestamp() >= self._deadline:
+            self._end("paused", "time_limit reached")
+        elif self._waiting:
+            self._read_answer()
+        elif self._interval is not None:
+            self._ask(self._interval)
+
+    def _end(self, status: str, reason: str) -> None:
+        self.ending = (status, reason)
+        self._stage.halt()
+
+    def _ask(self, interval: int) -> None:
+        completed = self._seen_completed + sum(record.status == COMPLETED for record in self._unseen)
+        if completed // interval <= self._seen_completed // interval:
+            return
+        self._looks += 1
+        lines = (json.dumps(record.to_json(), ensure_ascii=False) + "\n" for record in self._unseen)
+        write_text(self._place.reduction(self._looks, "records.jsonl"), "".join(lines))
+        write_json(self._place.reduction(self._looks, "request.json"), {"schema": 1, "completed": completed})
+        self._unseen, self._seen_completed, self._waiting = [], completed, True
+
+    def _read_answer(self) -> None:
+        path = self._place.reduction(self._looks, "answer.json")
+        if not os.path.exists(path):
+            return
+        answer = read_json(path)
+        self._waiting = False
+        if "error" in answer:
+            raise InputError(str(answer["error"]))
+        removed = {int(row) for row in answer.get("removed", [])} - self._dropped
+        self._dropped |= removed
+        self._stage.drop(removed)

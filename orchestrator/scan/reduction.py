@@ -1,0 +1,149 @@
+"""Talos's own reducers on the rows that all workers have finished so far.
+
+A reducer sees what it sees in Talos (a scan-like object with ``data``, ``param_object`` and the reduction settings) and
+takes pending rows away; which ones is all that leaves this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Callable
+
+from orchestrator.errors import EnvironmentNotReadyError, InputError
+from orchestrator.records.table import talos_table
+from orchestrator.scan.trial import Trials
+from orchestrator.schema import COMPLETED, TrialRecord
+
+# A reducer walks over every pending row by name.
+LARGEST_PENDING = 1_000_000
+
+
+class PendingRows:
+    """Stands in for Talos's ParamSpace: the rows that nobody has begun, and the verbs that take some of them away."""
+
+    def __init__(self, trials: Trials, pending: Sequence[int], rounds: int) -> None:
+        self._trials = trials
+        self.param_keys = list(trials.domain.keys)
+        self.params = {key: list(values) for key, values in zip(trials.domain.keys, trials.domain.values)}
+        self.p = self.params
+        self.param_index = list(pending)
+        self.round_counter = rounds
+        self.param_space = _Rows(trials)
+
+    def _round_parameters_todict(self, values: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self.param_keys, values))
+
+    def _keep(self, condition: Callable[[dict[str, Any]], Any]) -> None:
+        self.param_index = [row for row in self.param_index if condition(self._trials.params(row))]
+
+    def remove_is(self, label: str, value: Any) -> None:
+        """Take away the rows with this value."""
+        self._keep(lambda params: not _equal(params[label], value))
+
+    def remove_is_not(self, label: str, value: Any) -> None:
+        """Take away the rows with any other value."""
+        self._keep(lambda params: _equal(params[label], value))
+
+    def remove_ge(self, label: str, value: Any) -> None:
+        """Take away the rows with this value or more."""
+        self._keep(lambda params: not params[label] >= value)
+
+    def remove_le(self, label: str, value: Any) -> None:
+        """Take away the rows with this value or less."""
+        self._keep(lambda params: not params[label] <= value)
+
+    def remove_lambda(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        """Keep only the rows for which ``function`` is true, which is what Talos means by this name."""
+        self._keep(function)
+
+
+class _Rows:
+    def __init__(self, trials: Trials) -> None:
+        self._trials = trials
+
+    def __getitem__(self, row: int) -> list[Any]:
+        return list(self._trials.params(row).values())
+
+    def __len__(self) -> int:
+        return int(self._trials.selection.size)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    from orchestrator.space import encode
+
+    return left is right or encode(left) == encode(right)
+
+
+class Reducer:
+    """One Scan's reducer. ``settings`` are the Scan's arguments; the object that a reducer is given lives as long as this."""
+
+    def __init__(self, trials: Trials, settings: dict[str, Any]) -> None:
+        self._trials = trials
+        own = {"performance_target": None, "_param_dict_keys": list(trials.domain.keys)}
+        self._scan = SimpleNamespace(**{**settings, **own})
+        self._scan.x_train, self._scan.y_train, self._scan.x_val, self._scan.y_val = trials.data
+        self._records: list[TrialRecord] = []
+
+    def check(self) -> None:
+        """Import what reducing needs, before the first trial waits for it; raises as ``reduce`` does."""
+        rows = int(self._trials.selection.size)
+        if rows > LARGEST_PENDING:
+            raise InputError(f"reduction_method on {rows} rows: give round_limit, at most {LARGEST_PENDING}")
+        _reduce_run(self._scan.reduction_method)
+
+    def reduce(self, records: Sequence[TrialRecord], gone: set[int]) -> list[int]:
+        """Look at the completed ``records`` (in the order in which they were finished); the pending rows to drop.
+
+        ``gone`` are rows dropped before. InputError carries what the reducer raised.
+        """
+        rows = int(self._trials.selection.size)
+        completed = [record for record in records if record.status == COMPLETED]
+        begun = {record.row for record in records} | gone
+        pending = [row for row in range(rows) if row not in begun]
+        space = PendingRows(self._trials, pending, len(completed))
+        self._show(completed, space)
+        self._scan.param_object.round_counter = self._round_counter(len(completed))
+        self._run()
+        return sorted(set(pending) - set(self._scan.param_object.param_index))
+
+    def _round_counter(self, completed: int) -> int:
+        # The coordinator decides when it is time; Talos's own test of the interval has to agree.
+        interval = int(self._scan.reduction_interval)
+        return max(interval, completed - completed % interval)
+
+    def _show(self, completed: list[TrialRecord], space: PendingRows) -> None:
+        import pandas as pd
+
+        table = talos_table(completed, lambda record: self._trials.params(record.row))
+        scan = self._scan
+        scan.param_object = space
+        scan.data = pd.DataFrame(table.rows, columns=table.columns or None)
+        scan.result = [list(scan.data.columns), *scan.data.to_numpy().tolist()]
+        scan.parameter_columns = table.parameter_columns
+        scan.round_history = [record.history for record in completed]
+        if completed:
+            scan.round_params = self._trials.params(completed[-1].row)
+            scan.model_history = SimpleNamespace(history=completed[-1].history)
+
+    def _run(self) -> None:
+        method = self._scan.reduction_method
+        try:
+            _reduce_run(method)(self._scan)
+        except EnvironmentNotReadyError:
+            raise
+        except Exception as error:
+            raise InputError(f"reduction_method {method!r} raised {type(error).__name__}: {error}") from error
+
+
+def _reduce_run(method: Any) -> Callable[[Any], Any]:
+    """Give Talos's own dispatcher; EnvironmentNotReadyError where the image has no Talos."""
+    try:
+        import pandas  # noqa: F401 - every reducer needs it, and importing it takes a while
+        from talos.reducers.reduce_run import reduce_run
+    except ImportError as error:
+        raise EnvironmentNotReadyError(
+            f"reduction_method {method!r} needs Talos in the worker image: pip install talos"
+        ) from error
+    found: Callable[[Any], Any] = reduce_run
+    return found
