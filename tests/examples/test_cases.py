@@ -41,3 +41,15 @@ def test_s13_without_its_argument_fails_as_the_script_itself_does(bench: Bench) 
     done = bench.launch("s13_arguments_and_none.py")
     assert done.code == 2
     assert "IndexError" in done.error_line
+
+
+def test_everything_of_talos_works_on_the_result_and_on_its_run_directory(bench: Bench) -> None:
+    done = bench.launch("uses_talos_after.py", "--workers", "2")
+    assert done.code == 0, done.err
+    for line in ("rows 8", "predicted (60, 1)", "evaluated [", "loaded (8,", "same prediction True", "restored True"):
+        assert line in done.out, done.out
+    (run,) = (done.folder / "talos" / "after").iterdir()
+    assert {"metadata.json", "checkpoint.json", "round_data.jsonl", "results.csv", "models"} <= set(
+        path.name for path in run.iterdir()
+    )
+    assert (bench.home / "after" / run.name / "results.csv").exists()
