@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 import warnings
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ _NEVER_SCAN = sys.stdlib_module_names | {
     "plotly", "polars", "pyarrow", "requests", "scipy", "seaborn", "skimage", "sklearn", "tensorflow",
     "torch", "torchvision", "tqdm", "yaml",
 }  # fmt: skip
+# A path out of the script's own folder: /data/x, ../data, C:\\data, ~/data.
+_OUTSIDE = re.compile(r"(/[^/\s]|\.\.(/|$)|~/|[A-Za-z]:[\\/])")
+_LONGEST_PATH = 1024
 # Through these a script can run a Scan that its own text does not name.
 _RUN_ANYTHING = frozenset({"importlib", "runpy", "subprocess"})
 _RUN_ANYTHING_NAMES = frozenset({"Scan", "__import__", "eval", "exec"})
@@ -28,12 +32,14 @@ class Preflight:
     """What the text of one script tells.
 
     ``rows`` is the number of rows of its only Scan, or None where more than the text decides it; ``imports``
-    the top-level modules imported anywhere in it; ``scan_lines`` the lines that call ``Scan``.
+    the top-level modules imported anywhere in it; ``scan_lines`` the lines that call ``Scan``; ``paths`` the string
+    constants that look like a path out of the script's folder: absolute, into a parent, or Windows.
     """
 
     rows: int | None
     imports: frozenset[str]
     scan_lines: tuple[int, ...]
+    paths: tuple[str, ...] = ()
 
 
 def check_script(source: str, name: str, local_modules: frozenset[str] = frozenset()) -> Preflight:
@@ -56,7 +62,19 @@ def check_script(source: str, name: str, local_modules: frozenset[str] = frozens
         rows=check_scans(scans, names, name),
         imports=imports,
         scan_lines=tuple(call.lineno for call in scans),
+        paths=path_constants(tree),
     )
+
+
+def path_constants(tree: ast.AST) -> tuple[str, ...]:
+    """List the path-like string constants of a script, in order of appearance, docstrings left out."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
+    ]
+    return tuple(dict.fromkeys(text for text in found if _OUTSIDE.match(text) and len(text) < _LONGEST_PATH))
 
 
 def _parse(source: str, name: str) -> ast.Module:

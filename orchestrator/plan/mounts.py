@@ -1,0 +1,77 @@
+"""What of this machine the containers see beside the project: asked for, or named by the script."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orchestrator.errors import SettingsError
+from orchestrator.plan.specs import Bind
+
+# Folders of the image itself: mounting the host's over them would break it.
+_SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var")
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounts:
+    """``notes`` say what was mounted without being asked for, and what cannot be."""
+
+    binds: tuple[Bind, ...]
+    notes: tuple[str, ...] = ()
+
+
+def parse_mount(text: str, folder: str, exists: Callable[[str], bool]) -> Bind:
+    """Read ``PATH[:ro|rw]`` (default ro), a path on this machine that is seen under the same name inside."""
+    path, colon, mode = text.rpartition(":")
+    if not colon or mode not in ("ro", "rw"):
+        path, mode = text, "ro"
+    full = os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
+    if full == "/" or full in _SYSTEM:
+        raise SettingsError(f"--mount {text}: the image has its own {full}; name a folder below it")
+    if not exists(full):
+        raise SettingsError(f"--mount {text}: {full} does not exist on this machine")
+    return Bind(source=full, target=full, read_only=mode == "ro")
+
+
+def named_mounts(
+    paths: tuple[str, ...], workdir: str, project: str, home: str, exists: Callable[[str], bool]
+) -> Mounts:
+    """Mount, read-only, what a script names outside its project and what is there: a file's folder, or the folder.
+
+    Relative names count from the working directory. A root, a home directory and the image's own folders are left alone.
+    """
+    binds: dict[str, Bind] = {}
+    notes: list[str] = []
+    for text in paths:
+        if _WINDOWS.match(text):
+            notes.append(f"the script names {text!r}, a Windows path, which is not here: change it, or mount a folder (--mount)")
+            continue
+        full = os.path.normpath(os.path.join(workdir, text.replace("~", home, 1) if text.startswith("~/") else text))
+        full = _existing(full, exists)
+        if full is None or _within(full, project) or full in (home, "/") or _is_system(full):
+            continue
+        if full not in binds and not any(_within(full, other) for other in binds):
+            binds[full] = Bind(source=full, target=full, read_only=True)
+            notes.append(f"{full} is mounted read-only, since the script names {text!r} (--mount PATH:rw to write there)")
+    return Mounts(binds=tuple(binds.values()), notes=tuple(notes))
+
+
+def _existing(path: str, exists: Callable[[str], bool]) -> str | None:
+    """Give the path if it is there, else its folder (a file that is to be written, a pattern), else None."""
+    for candidate in (path, os.path.dirname(path)):
+        if exists(candidate):
+            return candidate
+    return None
+
+
+def _within(path: str, folder: str) -> bool:
+    return os.path.commonpath([path, folder]) == folder
+
+
+def _is_system(path: str) -> bool:
+    # /tmp, /var and /opt hold users' data too, but only below their top.
+    deep = ("/tmp", "/var", "/opt")  # noqa: S108 - a name to look for
+    return path in _SYSTEM or any(_within(path, folder) for folder in _SYSTEM if folder not in deep)
