@@ -65,8 +65,28 @@ _LAUNCH_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--workdir", help="The script's working directory (default: its own folder)."),
     click.option("--network", type=click.Choice(["bridge", "none"]), help="Network of the containers (default: bridge)."),
     click.option("--python", help="Interpreter for --engine process (default: this one)."),
+    click.option("--env-file", multiple=True, metavar="FILE", help="File of KEY=VALUE lines."),
+    click.option("--secret", multiple=True, metavar="NAME=FILE", help="File seen as /run/secrets/NAME, read-only."),
+    click.option("--mount", multiple=True, metavar="PATH[:ro|rw]", help="Folder or file seen at the same path inside."),
+    click.option("--keep-going", is_flag=True, default=None, help="Go on although the first rows all fail alike."),
     click.option("-e", "--env", multiple=True, metavar="KEY[=VALUE]", help="Environment variable for the script."),
 )  # fmt: skip
+
+
+class _ScriptCommand(click.Command):
+    """What stands after ``--`` are the script's arguments, also when the script itself is named elsewhere."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the script's arguments out before click looks."""
+        if "--" in args:
+            cut = args.index("--")
+            args, ctx.meta["arguments"] = args[:cut], tuple(args[cut + 1 :])
+        return super().parse_args(ctx, args)
+
+
+def _script_arguments(given: tuple[str, ...]) -> tuple[str, ...]:
+    rest: tuple[str, ...] = click.get_current_context().meta.get("arguments", ())
+    return (*given, *rest)
 
 
 def _launch_options(function: _F) -> _F:
@@ -93,7 +113,7 @@ def main() -> None:
     """
 
 
-@main.command(epilog=EXIT_CODES)
+@main.command(cls=_ScriptCommand, epilog=EXIT_CODES)
 @_launch_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per event on stdout.")
 @click.argument("script", required=False)
@@ -114,7 +134,7 @@ def launch(script: str | None, arguments: tuple[str, ...], as_json: bool, **opti
     _press_on_signals(switch, view.say)
     clock = Clock(steady=time.monotonic, wall=_now, sleep=time.sleep, started=_STARTED)
     try:
-        finished = run_launch(settings, around, arguments, switch, clock, view.show, view.say)
+        finished = run_launch(settings, around, _script_arguments(arguments), switch, clock, view.show, view.say)
     finally:
         view.close()
     _summarise(finished, view, as_json=as_json)
@@ -150,7 +170,7 @@ def _summarise(finished: Any, view: Any, *, as_json: bool) -> None:
         view.say(line)
 
 
-@main.command()
+@main.command(cls=_ScriptCommand)
 @_launch_options
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
 @click.argument("script", required=False)
@@ -164,7 +184,7 @@ def plan(script: str | None, arguments: tuple[str, ...], as_json: bool, **option
 
     around, settings = _surroundings_and_settings({"script": script, **options})
     stamp = _now()[:19].replace("-", "").replace(":", "").replace("T", "-")
-    write_data(plan_text(prepare(settings, around, arguments, stamp), as_json=as_json))
+    write_data(plan_text(prepare(settings, around, _script_arguments(arguments), stamp), as_json=as_json))
 
 
 @main.command()
@@ -206,7 +226,7 @@ def _runs_folder(runs: str | None) -> Path:
 @_JSON
 @_guard
 def list_sweeps(runs: str | None, as_json: bool) -> None:
-    """List the sweeps, newest last."""
+    """List the sweeps, oldest first."""
     from orchestrator.console import write_data
     from orchestrator.queries import list_text
 
@@ -287,11 +307,15 @@ def stop(name: str, now: bool, runs: str | None) -> None:
 @_RUNS
 @_guard
 def clean(yes: bool, runs: str | None) -> None:
-    """Find containers, volumes and work folders of sweeps whose launch is gone, and remove them with --yes."""
+    """Find containers, volumes and work folders of sweeps whose launch is gone, and remove them with --yes.
+
+    Without --runs it looks at the sweeps of every folder that have something on the Docker Engine.
+    """
     from orchestrator.config import read_surroundings
     from orchestrator.stop import clean_leftovers
 
-    for line in clean_leftovers(_runs_folder(runs), read_surroundings(os.environ), remove=yes):
+    folder = Path(os.path.realpath(_runs_folder(runs)))
+    for line in clean_leftovers(folder, read_surroundings(os.environ), everywhere=runs is None, remove=yes):
         click.echo(line)
 
 

@@ -51,11 +51,16 @@ class Settings:
     network: str = "bridge"
     python: str | None = None
     env: tuple[str, ...] = ()
+    env_file: tuple[str, ...] = ()
+    mount: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
+    keep_going: bool = False
     sources: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 _FIELDS = {entry.name: entry for entry in dataclasses.fields(Settings) if entry.name != "sources"}
 _NUMBERS: dict[str, type[int | float]] = {"workers": int, "threads": int, "seed": int, "cpus": float}
+_SEVERAL = ("env", "env_file", "mount", "secret")
 _CHOICES = {
     "engine": ("docker", "process"),
     "backend": ("tensorflow", "torch", "both"),
@@ -73,7 +78,9 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], folder: 
     for name, value in flags.items():
         if value is None or value == ():
             continue
-        values[name] = _checked(name, value, f"--{name.replace('_', '-')}")
+        checked = _checked(name, value, f"--{name.replace('_', '-')}")
+        # What can be given several times is added to what the file and the environment say; the last one wins.
+        values[name] = (*values.get(name, ()), *checked) if isinstance(checked, tuple) else checked
         sources[name] = "flag"
     return Settings(**values, sources=sources)
 
@@ -100,8 +107,10 @@ def _from_environment(environ: Mapping[str, str]) -> list[tuple[str, Any, str]]:
     found = []
     for variable, value in environ.items():
         name = variable[len(PREFIX) :].lower()
-        if variable.startswith(PREFIX) and name in _FIELDS:
-            found.append((name, tuple(value.split()) if name == "env" else value, variable))
+        # The path of a secret (see inputs.py), in a shell that was itself started by a sweep, is no setting.
+        if variable.startswith(PREFIX) and not variable.startswith(f"{PREFIX}SECRET_"):
+            known = _known(name, variable)
+            found.append((known, tuple(value.split()) if known in _SEVERAL else value, variable))
     return found
 
 
@@ -127,9 +136,9 @@ def _checked(name: str, value: Any, where: str) -> Any:
         return number
     if name in _CHOICES and value not in _CHOICES[name]:
         raise SettingsError(f"{where}: {name} {value!r}: give {' or '.join(_CHOICES[name])}")
-    if name == "build":
+    if name in ("build", "keep_going"):
         return _checked_switch(name, value, where)
-    if name == "env":
+    if name in _SEVERAL:
         return tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
     if name == "gpus" and isinstance(value, list):
         return ",".join(map(str, value))

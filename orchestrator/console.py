@@ -25,8 +25,9 @@ from orchestrator.coordinator.events import (
     TrialDone,
     event_json,
 )
-from orchestrator.scan.objective import choose_metric, lower_is_better, rank_key
+from orchestrator.scan.objective import choose_metric, rank_key
 from orchestrator.schema import COMPLETED, TrialRecord
+from orchestrator.words import ended_line, printable, show_number, show_seconds, stage_line, trial_line
 
 
 class View(Protocol):
@@ -45,8 +46,35 @@ class View(Protocol):
 def choose_view(*, as_json: bool) -> View:
     """JSON lines when asked for, a live table on a terminal, lines of text otherwise."""
     if as_json:
-        return JsonView()
-    return LiveView() if sys.stderr.isatty() else LineView()
+        return Unheard(JsonView())
+    return Unheard(LiveView() if sys.stderr.isatty() else LineView())
+
+
+class Unheard:
+    """Another view whose listener may go away (``| head``): the sweep goes on, unseen."""
+
+    def __init__(self, view: View) -> None:
+        self._view: View | None = view
+
+    def show(self, event: Event) -> None:
+        """Pass the event on, while somebody reads."""
+        self._pass(lambda view: view.show(event))
+
+    def say(self, text: str) -> None:
+        """Pass the sentence on, while somebody reads."""
+        self._pass(lambda view: view.say(text))
+
+    def close(self) -> None:
+        """Close the other view."""
+        self._pass(lambda view: view.close())
+
+    def _pass(self, call: Callable[[View], None]) -> None:
+        if self._view is None:
+            return
+        try:
+            call(self._view)
+        except BrokenPipeError:
+            self._view = None
 
 
 class JsonView:
@@ -188,7 +216,7 @@ class LiveView:
         text = f"{tick.done}/{tick.rows} rows, {rate:.2g} rows/s{left}"
         if self._best is not None:
             metric = choose_metric(list(self._best.metrics), self._metric)
-            text += f"; best {metric} {_number(self._best.metrics.get(str(metric)))} in row {self._best.row}"
+            text += f"; best {metric} {show_number(self._best.metrics.get(str(metric)))} in row {self._best.row}"
         return text
 
 
@@ -222,79 +250,6 @@ def write_data(text: str) -> None:
 def write_error(text: str) -> None:
     """Write the one line of an error."""
     sys.stderr.write(f"talos-orch: error: {printable(text)}\n")
-
-
-def printable(text: str) -> str:
-    """Take terminal escapes and other control characters out of text that user code may have made."""
-    return "".join(mark if mark.isprintable() or mark in "\t\n" else "\N{REPLACEMENT CHARACTER}" for mark in text)
-
-
-def stage_line(event: StageBegun) -> str:
-    """Announce a Scan."""
-    plan = event.plan
-    keys = ", ".join(plan.keys[:8]) + (" …" if len(plan.keys) > 8 else "")
-    return f"Scan {plan.stage} {plan.experiment_name!r}: {plan.rows} rows of {keys} on {event.workers} workers"
-
-
-def ended_line(event: StageEnded) -> str:
-    """Say how a Scan ended."""
-    result = event.result
-    bad = f", {result.failed + result.lost} failed" if result.failed + result.lost else ""
-    why = f" ({result.reason})" if result.reason else ""
-    return f"Scan {result.stage} {result.status}: {result.completed} of {result.rows} rows completed{bad}{why}"
-
-
-def trial_line(record: TrialRecord) -> str:
-    """Say what became of a row."""
-    if record.status != COMPLETED:
-        return f"row {record.row} {record.status} ({record.cause}) on worker {record.worker}: {record.error}"
-    metrics = " ".join(f"{name}={_number(value)}" for name, value in list(record.metrics.items())[:4])
-    return f"row {record.row} completed on worker {record.worker} in {show_seconds(record.duration)}: {metrics}"
-
-
-def show_seconds(seconds: float) -> str:
-    """Write a time for people."""
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def _number(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def summary_lines(records: list[TrialRecord], keys: list[str], cell: Callable[[Any], Any], count: int = 5) -> list[str]:
-    """Give the best rows as a small table, and the failures grouped by cause."""
-    completed = [record for record in records if record.status == COMPLETED]
-    lines: list[str] = []
-    names = list(dict.fromkeys(name for record in completed for name in record.metrics))
-    metric = choose_metric(names, "val_acc")
-    if metric is not None:
-        best = sorted(completed, key=lambda record: rank_key(metric, record.metrics.get(metric)))[:count]
-        lines.append(f"best rows by {metric} ({'lowest' if lower_is_better(metric) else 'highest'} first):")
-        header = ["row", metric, *keys]
-        body = [[str(record.row), _number(record.metrics.get(metric)), *(_short(cell(record.params.get(key))) for key in keys)]
-                for record in best]  # fmt: skip
-        lines += _aligned([header, *body])
-    groups: dict[tuple[str, str], list[int]] = {}
-    for record in records:
-        if record.status != COMPLETED:
-            groups.setdefault((str(record.cause), str(record.error)), []).append(record.row)
-    for (cause, error), rows in sorted(groups.items(), key=lambda item: -len(item[1]))[:count]:
-        shown = ", ".join(map(str, rows[:8])) + (" …" if len(rows) > 8 else "")
-        lines.append(f"{len(rows)} failed ({cause}): {error} [row {shown}]")
-    return lines
-
-
-def _short(value: Any) -> str:
-    text = _number(value)
-    return text if len(text) <= 24 else "…" + text[-23:]
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def table_text(headers: list[str], rows: list[list[str]]) -> str:

@@ -12,7 +12,9 @@ from orchestrator.engine.base import Engine, EngineInfo
 from orchestrator.engine.images import ImageRequest
 from orchestrator.engine.open import find_worker_image, image_request, local_gpus, open_engine
 from orchestrator.errors import EnvironmentNotReadyError, SettingsError
+from orchestrator.inputs import read_environment
 from orchestrator.plan.containers import World
+from orchestrator.plan.mounts import Mounts, named_mounts, parse_mount
 from orchestrator.plan.preflight import Preflight, check_script
 from orchestrator.plan.shares import SharePlan, ShareRequest, enough_workers, plan_shares
 from orchestrator.plan.sizes import parse_size
@@ -71,6 +73,7 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
             "nvidia-container-toolkit and restart Docker, or leave out --gpus to run on the CPU"
         )
     asked = _share_request(settings, wanted)
+    mounts = _mounts(settings, surroundings, preflight, workdir, project)
     needed, enough = enough_workers(asked, preflight.rows)
     shares = plan_shares(needed, info.machine)
     runs = Path(os.path.realpath(surroundings.folder / settings.runs))
@@ -97,9 +100,10 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
         gid=surroundings.gid,
         shares=[share.to_json() for share in shares.workers],
         options={key: value for key, value in settings.sources.items() if value != "default"},
-        notes=[*enough, *info.notes, *shares.notes],
+        notes=[*enough, *mounts.notes, *info.notes, *shares.notes],
+        keep_going=settings.keep_going,
     )
-    world = _world(settings, surroundings, engine, info, runs)
+    world = _world(settings, surroundings, engine, info, mounts)
     return Prepared(
         sweep=sweep, runs=runs, shares=shares, engine=engine, info=info, world=world, preflight=preflight,
         request=None if settings.image else request, image=image, image_id=image_id,
@@ -117,7 +121,8 @@ def _share_request(settings: Settings, gpus: tuple[str, ...]) -> ShareRequest:
     )
 
 
-def _world(settings: Settings, around: Surroundings, engine: Engine, info: EngineInfo, runs: Path) -> World:
+def _world(settings: Settings, around: Surroundings, engine: Engine, info: EngineInfo, mounts: Mounts) -> World:
+    environment, secrets = read_environment(settings, around, isolated=engine.isolated)
     return World(
         package=str(Path(__file__).resolve().parent),
         python=settings.python or around.python,
@@ -126,20 +131,22 @@ def _world(settings: Settings, around: Surroundings, engine: Engine, info: Engin
         user_name=around.user_name,
         timezone=around.timezone,
         network=settings.network,
-        runs=str(runs),
-        extra=_user_environment(settings.env, around),
+        extra=environment,
+        binds=(*mounts.binds, *secrets),
+        cache=str(around.cache / "downloads"),
     )
 
 
-def _user_environment(given: tuple[str, ...], around: Surroundings) -> dict[str, str]:
-    """Read ``-e KEY=VALUE``, and ``-e KEY`` for a variable of this shell, as Docker does."""
-    values = {}
-    for item in given:
-        key, equals, value = item.partition("=")
-        if not key or (not equals and key not in around.environ):
-            raise SettingsError(f"-e {item}: give KEY=VALUE, or the name of a variable that is set here")
-        values[key] = value if equals else around.environ[key]
-    return values
+def _mounts(settings: Settings, around: Surroundings, preflight: Preflight, workdir: Path, project: Path) -> Mounts:
+    """Bring together what was asked for and what the script names."""
+    asked = tuple(parse_mount(text, str(around.folder), os.path.exists) for text in settings.mount)
+    home = around.environ.get("HOME") or "/"
+    named = named_mounts(preflight.paths, str(workdir), str(project), home, os.path.exists)
+    taken = {bind.target for bind in asked}
+    return Mounts(
+        binds=(*asked, *(bind for bind in named.binds if bind.target not in taken)),
+        notes=tuple(note for note in named.notes if not any(note.startswith(f"{target} ") for target in taken)),
+    )
 
 
 def _checked_name(name: str | None) -> str | None:

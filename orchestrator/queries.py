@@ -7,11 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.console import printable, summary_lines, table_text
+from orchestrator.console import table_text
 from orchestrator.coordinator.outputs import Follower
 from orchestrator.errors import InputError, RecordError
 from orchestrator.plan.sizes import show_size
@@ -21,7 +21,8 @@ from orchestrator.records.layout import RunDir, SweepDir, sweeps
 from orchestrator.records.text import cell
 from orchestrator.results.frame import sweep_frame
 from orchestrator.results.merge import collect
-from orchestrator.schema import COMPLETED, StagePlan, SweepFile, SweepState, TrialRecord
+from orchestrator.schema import COMPLETED, FAILED, LOST, StagePlan, SweepFile, SweepState, TrialRecord
+from orchestrator.words import printable, summary_lines
 
 _ENDED = ("finished", "stopped", "failed")
 
@@ -56,9 +57,11 @@ def read_state(folder: SweepDir) -> SweepState | None:
 def is_watched(folder: SweepDir) -> bool:
     """Say whether a coordinator is alive for this sweep: its lock is held."""
     try:
-        descriptor = os.open(folder.lock, os.O_RDWR)
-    except OSError:
+        descriptor = os.open(folder.lock, os.O_RDONLY)
+    except FileNotFoundError:
         return False
+    except OSError:
+        return True  # another user's: whether its launch lives cannot be seen from here, so it is left alone
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -103,7 +106,9 @@ def sweep_summary(folder: SweepDir) -> Summary:
         lines += summary_lines(records, plan.keys[:6], cell)
     lines.append(f"folder: {folder.path}")
     name = folder.name
-    lines.append(f"next: talos-orch results {name} | status {name} | logs {name} [-w 0]")
+    runs = os.path.dirname(folder.path)
+    told = name if runs == os.path.join(os.getcwd(), "runs") else f"{name} --runs {runs}"
+    lines.append(f"next: talos-orch results {told} (or status, logs, inspect)")
     state = read_state(folder)
     data = {
         "sweep": name,
@@ -154,8 +159,10 @@ def plan_text(prepared: Prepared, *, as_json: bool) -> str:
 def list_text(runs: Path, *, as_json: bool) -> str:
     """List sweeps, with their state and rows."""
     rows = []
-    for folder in sweeps(str(runs)):
+    for folder in sorted(sweeps(str(runs)), key=lambda each: read_sweep(each).created):
         state = read_state(folder)
+        if state is not None and status_word(folder) == "abandoned":
+            state = recount(folder, state)
         rows.append({"name": folder.name, "status": status_word(folder), "rows": state.rows if state else 0,
                      "completed": state.completed if state else 0, "failed": state.failed + state.lost if state else 0,
                      "folder": folder.path})  # fmt: skip
@@ -196,13 +203,20 @@ def status_text(folder: SweepDir, *, as_json: bool) -> str:
 
 
 def _worker_state(run: RunDir, sweep_word: str) -> str:
-    if sweep_word in (*_ENDED, "abandoned"):
+    if sweep_word in _ENDED:
         return "ended"
     try:
         beat = read_json(run.beat)
     except (OSError, RecordError):
         return "not started"
-    return str(beat.get("state", "?")) if isinstance(beat, dict) else "?"
+    state = str(beat.get("state", "?")) if isinstance(beat, dict) else "?"
+    return f"was {state}" if sweep_word == "abandoned" else state
+
+
+def recount(folder: SweepDir, state: SweepState) -> SweepState:
+    """Count the records themselves, where nobody keeps ``state.json`` up to date any more."""
+    statuses = [record.status for _, records in stages_of(folder) for record in records]
+    return replace(state, completed=statuses.count(COMPLETED), failed=statuses.count(FAILED), lost=statuses.count(LOST))
 
 
 def print_log(folder: SweepDir, worker: int | None, *, follow: bool, sleep: Callable[[float], None]) -> None:

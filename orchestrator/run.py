@@ -16,7 +16,7 @@ from orchestrator.coordinator.events import Event, StageBegun, StageEnded, Tick
 from orchestrator.coordinator.members import Members
 from orchestrator.coordinator.stopping import StopSwitch
 from orchestrator.engine.open import build_worker_image, erase_scratch
-from orchestrator.errors import ImageError, InputError, OrchestratorError
+from orchestrator.errors import EnvironmentNotReadyError, ImageError, InputError, OrchestratorError
 from orchestrator.prepare import Prepared, prepare
 from orchestrator.records.atomic import write_json
 from orchestrator.records.layout import SweepDir
@@ -73,9 +73,21 @@ def create_folder(prepared: Prepared) -> SweepDir:
     except FileExistsError:
         raise InputError(f"--name {prepared.sweep.name}: {folder.path} exists already; give another name") from None
     os.makedirs(folder.driver.path)
+    make_cache(prepared.world.cache)
     os.makedirs(folder.workers_path)
     write_json(folder.sweep, prepared.sweep.to_json())
     return folder
+
+
+def make_cache(path: str | None) -> None:
+    """Make the folder of shared downloads; EnvironmentNotReadyError when it cannot be made."""
+    try:
+        if path is not None:
+            os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentNotReadyError(
+            f"{path}: cannot be made ({error.strerror}); set XDG_CACHE_HOME to a folder of yours"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -112,13 +124,19 @@ def carry_out(prepared: Prepared, folder: SweepDir, switch: StopSwitch, clock: C
         finished = Finished(exit_code=error.exit_code, folder=folder, message=str(error))
         switch.level = max(switch.level, 2)  # nothing that still runs is of any use
     finally:
-        coordinator.settle()
-        remove_scratch(prepared, folder)
-        with contextlib.suppress(OrchestratorError):
-            write_tables(sweep_frame(folder), folder.results)
+        for step in (coordinator.settle, lambda: remove_scratch(prepared, folder), lambda: write_results(folder)):
+            try:
+                step()
+            except OrchestratorError as error:  # the engine is gone, say: what can still be written is
+                finished = replace(finished, exit_code=finished.exit_code or error.exit_code, message=str(error))
         status = {0: "finished", FAILED_TRIALS: "finished", STOPPED: "stopped", KILLED: "stopped"}
         write_state(folder, clock, status.get(finished.exit_code, "failed"), coordinator, finished)
     return finished
+
+
+def write_results(folder: SweepDir) -> None:
+    """Write the merged table of what is recorded."""
+    write_tables(sweep_frame(folder), folder.results)
 
 
 def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Finished:
@@ -134,7 +152,10 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
             exit_code=STOPPED, folder=folder, message=f"stopped with {left} of {totals['rows']} rows not run"
         )
     if word.get("kind") != "ok":
-        when = "after its Scan; the results are kept" if word.get("scans") else "before its Scan"
+        when = "before its Scan"
+        if coordinator.stages:
+            ended = coordinator.stages_ended == coordinator.stages
+            when = "after its Scan; the results are kept" if ended else "during its Scan; what was recorded is kept"
         return Finished(exit_code=InputError.exit_code, folder=folder, message=f"{name}: {word.get('message')}, {when}")
     if bad:
         return Finished(exit_code=FAILED_TRIALS, folder=folder, message=f"{bad} of {totals['rows']} trials failed")

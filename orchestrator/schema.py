@@ -268,6 +268,7 @@ class SweepFile:
     uid: int
     gid: int
     shares: list[dict[str, Any]]
+    keep_going: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

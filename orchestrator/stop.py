@@ -31,15 +31,18 @@ def stop_sweep(folder: SweepDir, around: Surroundings, *, now: bool) -> str:
     return f"{folder.name}: its launch was gone; ended and removed {', '.join(members)}"
 
 
-def clean_leftovers(runs: Path, around: Surroundings, *, remove: bool) -> list[str]:
-    """Find what belongs to no living launch; with ``remove`` take it away. One line per sweep."""
+def clean_leftovers(runs: Path, around: Surroundings, *, everywhere: bool, remove: bool) -> list[str]:
+    """Find what belongs to no living launch; with ``remove`` take it away. One line per sweep.
+
+    ``everywhere`` takes in the sweeps of every folder that have something on the Docker Engine.
+    """
     engines: list[Engine] = [open_engine("process", around, ())]
     folders = {folder.path for folder in sweeps(str(runs))}
     try:
         docker = open_engine("docker", around, ())
         engines.append(docker)
         if isinstance(docker, DockerEngine):
-            folders |= docker.folders()
+            folders |= {path for path in docker.folders() if everywhere or os.path.dirname(path) == str(runs)}
     except EngineError:
         pass  # without an engine there can be no containers of it to find
     lines = []
@@ -53,7 +56,7 @@ def clean_leftovers(runs: Path, around: Surroundings, *, remove: bool) -> list[s
         if not names and not scratch:
             continue
         what = ", ".join([*names, *(f"work folder of worker {number}" for number in scratch)])
-        lines.append(f"{'removed' if remove else 'would remove'}: {folder.name}: {what}")
+        lines.append(f"{'removed' if remove else 'would remove'}: {folder.path}: {what}")
         if remove:
             for engine, members in found:
                 if members:

@@ -47,6 +47,7 @@ class Coordinator:
         self._device = {share["worker"]: ",".join(share["gpus"]) or "cpu" for share in sweep.shares}
         self._ended_totals = Counter[str]()
         self.stages = 0
+        self.stages_ended = 0
         self.timings: dict[str, float] = {}
         self.driver_word: dict[str, Any] = {}
         self.stopped = False
@@ -136,6 +137,8 @@ class Coordinator:
                 raise ContractError(f"row {record.row}: {record.error}")
             limits.heed(record)
             yield TrialDone(record=record)
+            if not self._sweep.keep_going:
+                stage.check_alike()
         limits.look(self._clock.wall())
         for each in ended:
             if each.member != "driver":
@@ -169,6 +172,7 @@ class Coordinator:
         completed, failed, lost = counts[COMPLETED], counts[FAILED], counts[LOST]
         result = StageResult(stage.plan.stage, status, stage.plan.rows, completed, failed, lost, reason, run_name)
         write_json(place.result, result.to_json())
+        self.stages_ended += 1
         self._mark("rows_done")
         self.stopped = self.stopped or status != "complete"
         self._stage = None

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from orchestrator.errors import StoppedError
 from orchestrator.plan.shards import deal, halves, left_over
 from orchestrator.records import spool
 from orchestrator.records.atomic import write_text
@@ -17,6 +18,8 @@ from orchestrator.schema import COMPLETED, LOST, StagePlan, TrialRecord
 
 # How often a row may take its container with it before it counts as lost.
 LARGEST_ATTEMPT = 2
+# After so many rows with one and the same error, and none without, the next ones would tell nothing new.
+_ALIKE = 3
 
 
 @dataclass(slots=True)
@@ -104,6 +107,19 @@ class Stage:
                 tally.failed += record.status != COMPLETED
                 self.completed += record.status == COMPLETED
                 yield record
+
+    def check_alike(self) -> None:
+        """Raise StoppedError when the first rows have all failed with one and the same error, and rows are left."""
+        enough = max(_ALIKE, len(self.workers))
+        if self.completed or len(self.records) < enough or self.finished:
+            return
+        errors = {(record.cause, record.error) for record in self.records.values()}
+        if len(errors) == 1:
+            ((_, error),) = errors
+            raise StoppedError(
+                f"the first {len(self.records)} of {self.plan.rows} rows all failed alike: {error}; "
+                "correct the script, or go on all the same with --keep-going"
+            )
 
     # -- moving work ---------------------------------------------------------------------------------------------
 

@@ -23,13 +23,23 @@ _CACHES = {
     "NUMBA_CACHE_DIR": ".cache/numba",
     "CUDA_CACHE_PATH": ".cache/cuda",
 }
+# What is downloaded rather than compiled: data sets and weights.
+_DOWNLOADS = {
+    "KERAS_HOME": "keras",
+    "TORCH_HOME": "torch",
+    "HF_HOME": "huggingface",
+    "NLTK_DATA": "nltk",
+    "SCIKIT_LEARN_DATA": "scikit-learn",
+    "TFDS_DATA_DIR": "tensorflow-datasets",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """What specs need to know beside the sweep: read once by the caller, so that planning stays pure.
 
-    ``package`` is the folder of our own code on the host; ``python`` the interpreter of the process engine.
+    ``package`` is the folder of our own code on the host; ``python`` the interpreter of the process engine; ``binds`` what
+    every container sees beside its own folders; ``cache`` the folder of downloads that all workers of all sweeps share.
     """
 
     package: str
@@ -39,9 +49,10 @@ class World:
     user_name: str
     timezone: str
     network: str
-    runs: str
     private_views: bool = True
     extra: Mapping[str, str] | None = None
+    binds: tuple[Bind, ...] = ()
+    cache: str | None = None
 
 
 def driver_spec(sweep: SweepFile, folder: SweepDir, share: Share, world: World) -> tuple[ContainerSpec, Job]:
@@ -128,6 +139,9 @@ def _spec(
         own.append(Bind(source=folder.driver.path, target=inside.driver, read_only=True))
     if world.isolated:
         own.append(Bind(source=world.package, target=f"{INSIDE}/lib/orchestrator", read_only=True))
+        own += world.binds
+        if world.cache is not None:
+            own.append(Bind(source=world.cache, target=f"{INSIDE}/cache"))
     verb = "drive" if job.role == "driver" else "supervise"
     return ContainerSpec(
         sweep=sweep.name,
@@ -181,6 +195,7 @@ def environment(share: Share, seed: int, world: World, run: RunDir) -> dict[str,
         "HOME": home,
         "TMPDIR": "/tmp" if world.isolated else os.path.join(run.path, ".tmp"),  # noqa: S108 - a tmpfs
         **{name: f"{home}/{path}" for name, path in _CACHES.items()},
+        **_downloads(world),
     }
     if share.gpus:
         values["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
@@ -193,15 +208,21 @@ def environment(share: Share, seed: int, world: World, run: RunDir) -> dict[str,
     return {**values, **(world.extra or {})}
 
 
+def _downloads(world: World) -> dict[str, str]:
+    """Name where libraries keep what they download: once for all workers, and still there for the next sweep."""
+    if world.cache is None:
+        return {}
+    folder = f"{INSIDE}/cache" if world.isolated else world.cache
+    return {name: f"{folder}/{path}" for name, path in _DOWNLOADS.items()}
+
+
 def _masked(sweep: SweepFile, folder: SweepDir, world: World) -> tuple[str, ...]:
-    """Name what of the run folders lies inside the project: an empty tmpfs over it keeps the roles apart."""
-    if not world.isolated:
-        return ()
-    for path in (world.runs, folder.path):
-        holds_script = _within(sweep.script, path) or _within(sweep.workdir, path)
-        if _within(path, sweep.project) and path != sweep.project and not holds_script:
-            return (path,)
-    return ()
+    """Name the sweep's own folder if it lies inside the project: an empty tmpfs over it keeps the roles apart.
+
+    Not the folder of all sweeps: a script may have a ``runs`` of its own there, and what it writes must not vanish.
+    """
+    inside = world.isolated and _within(folder.path, sweep.project)
+    return (folder.path,) if inside else ()
 
 
 def _within(path: str, folder: str) -> bool:

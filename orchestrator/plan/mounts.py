@@ -11,7 +11,10 @@ from orchestrator.errors import SettingsError
 from orchestrator.plan.specs import Bind
 
 # Folders of the image itself: mounting the host's over them would break it.
-_SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var")
+_SYSTEM = tuple(
+    f"/{name}"
+    for name in ["bin", "boot", "dev", "etc", "lib", "lib64", "opt", "proc", "run", "sbin", "sys", "tmp", "usr", "var"]
+)
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -47,15 +50,22 @@ def named_mounts(
     notes: list[str] = []
     for text in paths:
         if _WINDOWS.match(text):
-            notes.append(f"the script names {text!r}, a Windows path, which is not here: change it, or mount a folder (--mount)")
+            notes.append(
+                f"the script names {text!r}, a Windows path, which is not here: change it, or mount a folder (--mount)"
+            )
             continue
         full = os.path.normpath(os.path.join(workdir, text.replace("~", home, 1) if text.startswith("~/") else text))
-        full = _existing(full, exists)
-        if full is None or _within(full, project) or full in (home, "/") or _is_system(full):
+        there = _existing(full, exists)
+        if there is None:
+            continue
+        full = there
+        if _within(full, project) or full in (home, "/") or _is_system(full):
             continue
         if full not in binds and not any(_within(full, other) for other in binds):
             binds[full] = Bind(source=full, target=full, read_only=True)
-            notes.append(f"{full} is mounted read-only, since the script names {text!r} (--mount PATH:rw to write there)")
+            notes.append(
+                f"{full} is mounted read-only, since the script names {text!r} (--mount PATH:rw to write there)"
+            )
     return Mounts(binds=tuple(binds.values()), notes=tuple(notes))
 
 

@@ -31,7 +31,7 @@ class Scan(ScanResult):
         y: Any,
         params: Any,
         model: Callable[..., Any],
-        experiment_name: str = "experiment",
+        experiment_name: Optional[str] = None,
         x_val: Any = None,
         y_val: Any = None,
         val_split: float = 0.3,
@@ -79,7 +79,7 @@ class Scan(ScanResult):
         )
         reduction = Reduction.read(arguments["reduction_method"], arguments["reduction_interval"])
         call = ScanCall(
-            experiment_name=str(experiment_name),
+            experiment_name=str(arguments["experiment_name"]),
             trials=trials,
             seed=seed,
             objective=arguments["reduction_metric"],

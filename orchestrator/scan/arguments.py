@@ -33,6 +33,8 @@ _RENAMED: dict[str, Any] = {
 
 def check_options(options: dict[str, Any], arguments: dict[str, Any]) -> None:
     """Map old names into ``arguments``; InputError for an unknown one, with the closest known name."""
+    if arguments["experiment_name"] is None:
+        arguments["experiment_name"] = _old_name(options)
     for name, value in options.items():
         if name in _RENAMED:
             _rename(name, value, arguments)
@@ -40,6 +42,14 @@ def check_options(options: dict[str, Any], arguments: dict[str, Any]) -> None:
             close = difflib.get_close_matches(name, [*arguments, *_RENAMED, *_WITHOUT_EFFECT], 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise InputError(f"Scan has no argument {name!r}{hint}")
+
+
+def _old_name(options: dict[str, Any]) -> str:
+    """Make the missing experiment_name out of what older Talos releases had instead."""
+    parts = [str(options[name]) for name in ("dataset_name", "experiment_no") if options.get(name)]
+    name = "_".join(parts) or "experiment"
+    warnings.warn(f"Scan is given no experiment_name; this experiment is called {name!r}", stacklevel=4)
+    return name
 
 
 def _rename(name: str, value: Any, arguments: dict[str, Any]) -> None:

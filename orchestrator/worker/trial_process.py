@@ -22,6 +22,7 @@ from orchestrator.scan.serve import WorkerSession
 from orchestrator.scan.session import enter_session
 from orchestrator.schema import Job, Share
 from orchestrator.worker.limits import BackendLimits
+from orchestrator.worker.world import prepare_world, world_hooks
 
 
 class PipeLine:
@@ -58,7 +59,8 @@ def run_script(job: Job, read: int, write: int, stage: int) -> int:
     else:
         session = DriverSession(RunDir(job.driver), job.seed)
     enter_session(session)
-    install_hooks({**talos_hooks(), **limits.hooks(), "numpy": lambda _: seed_backend("numpy")})
+    prepare_world(job)
+    install_hooks({**talos_hooks(), **limits.hooks(), **world_hooks(), "numpy": lambda _: seed_backend("numpy")})
     install_stand_in()
     random.seed(job.seed)
     seed_everything(job.seed)
@@ -85,7 +87,6 @@ def _run_main(job: Job) -> dict[str, Any]:
         module, code = _load_main(job)
     except OrchestratorError as error:
         return {"kind": "input", "message": str(error), "status": error.exit_code}
-    builtins.input = _no_input
     try:
         exec(code, module.__dict__)  # noqa: S102 - running the user's script is what this program is for
     except SystemExit as stop:
@@ -120,12 +121,6 @@ def _load_main(job: Job) -> tuple[ModuleType, Any]:
     sys.argv = [job.script, *job.arguments]
     sys.path.insert(0, os.path.dirname(job.script))
     return module, code
-
-
-def _no_input(prompt: object = "") -> str:
-    raise ScriptError(
-        f"the script asks for input ({str(prompt).strip()!r}): give it as an argument after --, nobody types here"
-    )
 
 
 def _exit_status(stop: SystemExit) -> int:

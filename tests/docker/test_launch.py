@@ -308,9 +308,10 @@ def test_after_a_killed_launch_clean_finds_and_removes_everything(bench: Bench, 
     process.wait()
     assert "abandoned" in bench.command("ls", "--runs", str(bench.runs)).out
     shown = bench.command("clean", "--runs", str(bench.runs)).out
-    assert "would remove: sweep: driver, w00, w01" in shown
+    folder = bench.runs / "sweep"
+    assert f"would remove: {folder}: driver, w00, w01" in shown
     assert left_over() != []
-    assert "removed: sweep" in bench.command("clean", "--yes", "--runs", str(bench.runs)).out
+    assert f"removed: {folder}" in bench.command("clean", "--yes", "--runs", str(bench.runs)).out
     assert left_over() == []
 
 

@@ -77,7 +77,7 @@ def test_a_time_limit_ends_the_scan_at_that_moment(bench: Bench) -> None:
         "print(s.status, len(s.data))\n",
     )
     # Limits are whole minutes: begin early in one, so that the sweep gets some rows done.
-    wait_until(lambda: datetime.datetime.now().second < 45, "the first part of a minute")
+    wait_until(lambda: datetime.datetime.now(datetime.timezone.utc).second < 45, "the first part of a minute")
     done = bench.launch(script, "--workers", "2")
     assert done.code == 4, done.err
     assert "time_limit reached" in done.err

@@ -49,7 +49,7 @@ def test_everything_of_talos_works_on_the_result_and_on_its_run_directory(bench:
     for line in ("rows 8", "predicted (60, 1)", "evaluated [", "loaded (8,", "same prediction True", "restored True"):
         assert line in done.out, done.out
     (run,) = (done.folder / "talos" / "after").iterdir()
-    assert {"metadata.json", "checkpoint.json", "round_data.jsonl", "results.csv", "models"} <= set(
+    assert {"metadata.json", "checkpoint.json", "round_data.jsonl", "results.csv", "models"} <= {
         path.name for path in run.iterdir()
-    )
+    }
     assert (bench.home / "after" / run.name / "results.csv").exists()

@@ -44,9 +44,9 @@ def sweep_file(project: str, shares: list[Share] | None = None, **values: Any) -
     return SweepFile(**{**given, **values})
 
 
-def world(runs: str, **values: Any) -> World:
+def world(**values: Any) -> World:
     given = {
         "package": "/opt/package/orchestrator", "python": "/usr/bin/python3", "isolated": True, "limits_enforced": True,
         "user_name": "ada", "timezone": "Europe/Berlin", "network": "bridge",
     }  # fmt: skip
-    return World(runs=runs, **{**given, **values})
+    return World(**{**given, **values})

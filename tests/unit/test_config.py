@@ -143,7 +143,18 @@ def test_variables_come_as_words(tmp_path):
 
 
 def test_variables_of_others_are_left_alone(tmp_path):
-    assert load(tmp_path, environ={"TALOS_ORCH_FUTURE": "1", "WORKERS": "9", "talos_orch_workers": "9"}) == Settings()
+    others = {"TALOS_ORCH_SECRET_KEY": "/run/secrets/KEY", "WORKERS": "9", "talos_orch_workers": "9"}
+    assert load(tmp_path, environ=others) == Settings()
+
+
+def test_a_misspelt_variable_is_an_error_with_a_suggestion(tmp_path):
+    with pytest.raises(SettingsError, match=r"TALOS_ORCH_WORKER: unknown key 'worker'; did you mean 'workers'"):
+        load(tmp_path, environ={"TALOS_ORCH_WORKER": "2"})
+
+
+def test_variables_for_the_script_add_up_and_flags_win(tmp_path):
+    (tmp_path / "talos-orch.toml").write_text('env = ["A=1", "B=1"]')
+    assert load(tmp_path, {"env": ("B=2",)}).env == ("A=1", "B=1", "B=2")
 
 
 def test_every_default_is_a_value_that_may_be_given(tmp_path):

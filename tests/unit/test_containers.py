@@ -14,11 +14,11 @@ FOLDER = SweepDir(f"{RUNS}/case-1")
 
 
 def driver(folder=FOLDER, on=None, **sweep):
-    return driver_spec(sweep_file(PROJECT, **sweep), folder, share(-1), on or world(RUNS))
+    return driver_spec(sweep_file(PROJECT, **sweep), folder, share(-1), on or world())
 
 
 def worker(number=0, folder=FOLDER, on=None, attempt=1, given=None, **sweep):
-    return worker_spec(sweep_file(PROJECT, **sweep), folder, given or share(number), on or world(RUNS), attempt)
+    return worker_spec(sweep_file(PROJECT, **sweep), folder, given or share(number), on or world(), attempt)
 
 
 class TestDriver:
@@ -95,7 +95,7 @@ class TestWorker:
         assert worker(image_id=None)[0].image == "talos-orch:cpu"
 
     def test_has_the_network_that_was_asked_for(self):
-        assert worker(on=world(RUNS, network="none"))[0].network == "none"
+        assert worker(on=world(network="none"))[0].network == "none"
 
 
 class TestEnvironment:
@@ -118,9 +118,9 @@ class TestEnvironment:
         assert found["KERAS_HOME"].startswith("/tmp/home/")
 
     def test_what_the_user_adds_wins(self):
-        found = worker(on=world(RUNS, extra={"OMP_NUM_THREADS": "9", "DATA": "/data"}))[0].environment
+        found = worker(on=world(extra={"OMP_NUM_THREADS": "9", "DATA": "/data"}))[0].environment
         assert (found["OMP_NUM_THREADS"], found["DATA"]) == ("9", "/data")
-        assert driver(on=world(RUNS, extra={"DATA": "/data"}))[0].environment["DATA"] == "/data"
+        assert driver(on=world(extra={"DATA": "/data"}))[0].environment["DATA"] == "/data"
 
     def test_the_same_sweep_gives_the_same_specs(self):
         assert worker(2) == worker(2)
@@ -130,34 +130,18 @@ class TestMasks:
     def test_nothing_is_masked_while_the_runs_lie_elsewhere(self):
         assert worker()[0].tmpfs == driver()[0].tmpfs == ("/tmp",)
 
-    def test_a_runs_folder_in_the_project_is_hidden_from_every_role(self):
-        runs = f"{PROJECT}/runs"
-        folder, on = SweepDir(f"{runs}/case-1"), world(runs)
-        assert worker(folder=folder, on=on)[0].tmpfs == driver(folder=folder, on=on)[0].tmpfs == ("/tmp", runs)
-
-    def test_a_runs_folder_that_is_the_project_hides_the_sweep_alone(self):
-        folder, on = SweepDir(f"{PROJECT}/case-1"), world(PROJECT)
-        assert worker(folder=folder, on=on)[0].tmpfs == ("/tmp", f"{PROJECT}/case-1")
-
-    def test_a_runs_folder_that_holds_the_script_is_not_hidden(self):
-        runs = f"{PROJECT}/work"
-        spec, _ = worker(
-            folder=SweepDir(f"{runs}/case-1"), on=world(runs), script=f"{runs}/scan.py", workdir=f"{runs}/inner"
-        )
-        assert runs not in spec.tmpfs
-        assert spec.tmpfs == ("/tmp", f"{runs}/case-1")
-
-    def test_a_working_directory_in_the_runs_folder_counts_as_the_script_does(self):
-        runs = f"{PROJECT}/work"
-        assert runs not in worker(folder=SweepDir(f"{runs}/case-1"), on=world(runs), workdir=f"{runs}/a")[0].tmpfs
+    def test_a_sweep_in_the_project_is_hidden_from_every_role_and_nothing_else_is(self):
+        folder = SweepDir(f"{PROJECT}/runs/case-1")
+        hidden = ("/tmp", f"{PROJECT}/runs/case-1")
+        assert worker(folder=folder)[0].tmpfs == driver(folder=folder)[0].tmpfs == hidden
 
     def test_a_folder_with_a_like_name_is_not_within(self):
         runs = f"{PROJECT}-runs"
-        assert worker(folder=SweepDir(f"{runs}/case-1"), on=world(runs))[0].tmpfs == ("/tmp",)
+        assert worker(folder=SweepDir(f"{runs}/case-1"))[0].tmpfs == ("/tmp",)
 
 
 class TestProcessEngine:
-    on = world(RUNS, isolated=False, limits_enforced=False)
+    on = world(isolated=False, limits_enforced=False)
 
     def test_a_worker_works_in_its_copy_of_the_project(self):
         spec, job = worker(1, on=self.on, script=f"{PROJECT}/sub/scan.py", workdir=f"{PROJECT}/sub")
@@ -188,7 +172,7 @@ class TestProcessEngine:
         assert (job.script, spec.workdir) == (f"{PROJECT}/scan.py", PROJECT)
 
     def test_without_private_views_workers_share_the_project(self):
-        spec, job = worker(on=world(RUNS, isolated=False, private_views=False))
+        spec, job = worker(on=world(isolated=False, private_views=False))
         assert spec.view is None
         assert job.script == f"{PROJECT}/scan.py"
 

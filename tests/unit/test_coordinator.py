@@ -153,7 +153,7 @@ class Sweep:
             sweep,
             self.folder,
             SharePlan(workers=tuple(shares), driver=share(-1)),
-            world(str(tmp_path / "runs")),
+            world(),
         )
         clock = Clock(
             steady=lambda: time.monotonic() * FASTER, wall=lambda: "now", sleep=lambda seconds: time.sleep(seconds / FASTER),
