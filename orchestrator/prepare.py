@@ -15,6 +15,7 @@ from orchestrator.errors import EnvironmentNotReadyError, SettingsError
 from orchestrator.inputs import read_environment
 from orchestrator.plan.containers import World
 from orchestrator.plan.mounts import Mounts, named_mounts, parse_mount
+from orchestrator.plan.notebook import notebook_source
 from orchestrator.plan.preflight import Preflight, check_script
 from orchestrator.plan.shares import SharePlan, ShareRequest, enough_workers, plan_shares
 from orchestrator.plan.sizes import parse_size
@@ -30,6 +31,7 @@ from orchestrator.scan.models import KeepPolicy
 from orchestrator.schema import SweepFile
 from orchestrator.version import __version__
 
+GENERATED = "notebook.py"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
@@ -37,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 class Prepared:
     """A sweep that can start. ``image`` is None for the process engine; ``image_id`` None for one that is still to build.
 
-    ``request`` is the worker image of ours that is meant, None for the user's own.
+    ``source`` is the Python text of a script that is a notebook. ``request`` is the worker image of ours that is meant, None for the user's own.
     """
 
     sweep: SweepFile
@@ -47,6 +49,7 @@ class Prepared:
     info: EngineInfo
     world: World
     preflight: Preflight
+    source: str | None
     request: ImageRequest | None
     image: str | None
     image_id: str | None
@@ -59,7 +62,11 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
     """
     KeepPolicy.parse(settings.keep_models)
     script = find_script(settings.script, DEFAULT_SCRIPT, surroundings.folder)
-    preflight = check_script(read_source(script), script.name, local_modules(script))
+    source, left_out = read_source(script), tuple[str, ...]()
+    notebook = script.suffix == ".ipynb"
+    if notebook:
+        source, left_out = notebook_source(source, script.name)
+    preflight = check_script(source, script.name, local_modules(script))
     home = Path(surroundings.environ.get("HOME") or "/")
     project = find_project(script, settings.project, surroundings.folder, home)
     workdir = find_workdir(script, settings.workdir, surroundings.folder, project)
@@ -100,13 +107,14 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
         gid=surroundings.gid,
         shares=[share.to_json() for share in shares.workers],
         options={key: value for key, value in settings.sources.items() if value != "default"},
-        notes=[*enough, *mounts.notes, *info.notes, *shares.notes],
+        notes=[*left_out, *enough, *mounts.notes, *info.notes, *shares.notes],
         keep_going=settings.keep_going,
+        generated=GENERATED if notebook else None,
     )
     world = _world(settings, surroundings, engine, info, mounts)
     return Prepared(
         sweep=sweep, runs=runs, shares=shares, engine=engine, info=info, world=world, preflight=preflight,
-        request=None if settings.image else request, image=image, image_id=image_id,
+        source=source if notebook else None, request=None if settings.image else request, image=image, image_id=image_id,
     )  # fmt: skip
 
 

@@ -19,8 +19,8 @@ def find_script(asked: str | None, default: str, folder: Path) -> Path:
     if not path.exists():
         hint = "" if asked else "; name one: talos-orch launch my_scan.py, or script = … in talos-orch.toml"
         raise ScriptError(f"{asked or default}: no such file in {folder}{hint}")
-    if not path.is_file() or path.suffix != ".py":
-        raise ScriptError(f"{asked or default}: not a Python script (.py)")
+    if not path.is_file() or path.suffix not in (".py", ".ipynb"):
+        raise ScriptError(f"{asked or default}: not a Python script (.py) or notebook (.ipynb)")
     return Path(os.path.realpath(path))
 
 

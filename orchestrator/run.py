@@ -18,7 +18,7 @@ from orchestrator.coordinator.stopping import StopSwitch
 from orchestrator.engine.open import build_worker_image, erase_scratch
 from orchestrator.errors import EnvironmentNotReadyError, ImageError, InputError, OrchestratorError
 from orchestrator.prepare import Prepared, prepare
-from orchestrator.records.atomic import write_json
+from orchestrator.records.atomic import write_json, write_text
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import sweep_frame, write_tables
 from orchestrator.schema import COMPLETED, FAILED, LOST, SweepFile, SweepState
@@ -75,6 +75,8 @@ def create_folder(prepared: Prepared) -> SweepDir:
     os.makedirs(folder.driver.path)
     make_cache(prepared.world.cache)
     os.makedirs(folder.workers_path)
+    if prepared.source is not None and prepared.sweep.generated is not None:
+        write_text(os.path.join(folder.driver.path, prepared.sweep.generated), prepared.source)
     write_json(folder.sweep, prepared.sweep.to_json())
     return folder
 

@@ -220,7 +220,8 @@ class Share:
 class Job:
     """What a container (or process) has to do, ``job.json`` in its run directory.
 
-    Paths are as seen inside. ``run`` is this role's own directory, ``driver`` the driver's (read-only for workers).
+    Paths are as seen inside. ``run`` is this role's own directory, ``driver`` the driver's (read-only for workers);
+    ``folder`` comes first on the module path, None for the script's own.
     """
 
     role: str  # driver | worker
@@ -235,6 +236,7 @@ class Job:
     worker: int = -1
     attempt: int = 1
     limits_enforced: bool = True
+    folder: Optional[str] = None
     share: Optional[dict[str, Any]] = None
 
     def to_json(self) -> dict[str, Any]:
@@ -249,7 +251,10 @@ class Job:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What was asked and decided, ``sweep.json``: enough to read the folder without any other knowledge."""
+    """What was asked and decided, ``sweep.json``: enough to read the folder without any other knowledge.
+
+    ``generated`` names the Python file in the driver's directory that stands in for a ``script`` that is none.
+    """
 
     name: str
     script: str
@@ -269,6 +274,7 @@ class SweepFile:
     gid: int
     shares: list[dict[str, Any]]
     keep_going: bool = False
+    generated: Optional[str] = None
     options: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

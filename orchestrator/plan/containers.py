@@ -115,7 +115,8 @@ def _job(
     return Job(
         role=role,
         sweep=sweep.name,
-        script=script,
+        script=f"{inside.driver}/{sweep.generated}" if sweep.generated else script,
+        folder=os.path.dirname(script) if sweep.generated else None,
         arguments=sweep.arguments,
         workdir=workdir,
         run=inside.run,

@@ -59,7 +59,7 @@ def named_mounts(
         if there is None:
             continue
         full = there
-        if _within(full, project) or full in (home, "/") or _is_system(full):
+        if _within(full, project) or _within(home, full) or _is_system(full):
             continue
         if full not in binds and not any(_within(full, other) for other in binds):
             binds[full] = Bind(source=full, target=full, read_only=True)

@@ -69,11 +69,9 @@ def check_script(source: str, name: str, local_modules: frozenset[str] = frozens
 def path_constants(tree: ast.AST) -> tuple[str, ...]:
     """List the path-like string constants of a script, in order of appearance, docstrings left out."""
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    found = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
-    ]
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts.sort(key=lambda node: (node.lineno, node.col_offset))
+    found = [str(node.value) for node in texts if id(node) not in prose]
     return tuple(dict.fromkeys(text for text in found if _OUTSIDE.match(text) and len(text) < _LONGEST_PATH))
 
 

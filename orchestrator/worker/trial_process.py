@@ -119,7 +119,7 @@ def _load_main(job: Job) -> tuple[ModuleType, Any]:
     module.__dict__.update(__file__=job.script, __builtins__=builtins, __spec__=None, __cached__=None)
     sys.modules["__main__"] = module
     sys.argv = [job.script, *job.arguments]
-    sys.path.insert(0, os.path.dirname(job.script))
+    sys.path.insert(0, job.folder or os.path.dirname(job.script))
     return module, code
 
 

@@ -87,8 +87,12 @@ class TestBadInput:
         assert "name one: talos-orch launch my_scan.py" in self.refused(run, command)
 
     def test_something_else_than_python(self, run, command, tmp_path):
+        (tmp_path / "scan.txt").write_text("{}")
+        assert self.refused(run, command, "scan.txt") == "scan.txt: not a Python script (.py) or notebook (.ipynb)"
+
+    def test_a_notebook_that_is_none(self, run, command, tmp_path):
         (tmp_path / "scan.ipynb").write_text("{}")
-        assert self.refused(run, command, "scan.ipynb") == "scan.ipynb: not a Python script (.py)"
+        assert self.refused(run, command, "scan.ipynb").startswith("scan.ipynb: not a notebook of format 4")
 
     def test_a_syntax_error(self, run, command, tmp_path):
         (tmp_path / "bad.py").write_text("import talos\np = {'a': [1}\n")

@@ -285,7 +285,7 @@ class TestArguments:
     def test_a_list_of_inputs_wants_multi_input(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         with pytest.raises(ParamsTypeError, match="set multi_input=True"):
-            Scan([X, X], Y, {"a": [1]}, model)
+            Scan([X, X], Y, {"a": [1]}, model, "list")
 
 
 class TestSplit:

@@ -279,8 +279,16 @@ class TestHandedScripts:
         refusal((CASES / name).read_text("utf-8"), error)
 
     def test_every_other_case_is_let_through(self):
-        seen = {"empty_params", "params_not_a_dict", "x01_scalar_value", "x03_four_items", "x03_two_items"}
-        rest = [path for path in CASES.glob("*.py") if path.stem not in seen]
+        seen = {
+            "empty_params",
+            "params_not_a_dict",
+            "x01_scalar_value",
+            "x03_four_items",
+            "x03_two_items",
+            "q11_bare_string",
+        }
+        modules = {"s21_classifier"}
+        rest = [path for path in CASES.glob("*.py") if path.stem not in seen | modules]
         assert len(rest) > 15
         for path in rest:
             check_script(path.read_text("utf-8"), path.name)

@@ -46,7 +46,7 @@ class TestFindScript:
             find_script("scan.py", "experiment.py", tmp_path)
         assert str(caught.value) == f"scan.py: no such file in {tmp_path}"
 
-    @pytest.mark.parametrize("name", ["scan.ipynb", "scan", "scan.pyc", "folder.py"])
+    @pytest.mark.parametrize("name", ["scan.txt", "scan", "scan.pyc", "folder.py"])
     def test_refuses_what_is_no_python_script(self, tmp_path, name):
         (tmp_path / "folder.py").mkdir()
         if name != "folder.py":
