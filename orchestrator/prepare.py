@@ -39,7 +39,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 class Prepared:
     """A sweep that can start. ``image`` is None for the process engine; ``image_id`` None for one that is still to build.
 
-    ``source`` is the Python text of a script that is a notebook. ``request`` is the worker image of ours that is meant, None for the user's own.
+    ``source`` is the Python text of a script that is a notebook. ``request`` is the worker image of ours that is meant,
+    None for the user's own.
     """
 
     sweep: SweepFile

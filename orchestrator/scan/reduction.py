@@ -14,12 +14,13 @@ from orchestrator.errors import EnvironmentNotReadyError, InputError
 from orchestrator.records.table import talos_table
 from orchestrator.scan.trial import Trials
 from orchestrator.schema import COMPLETED, TrialRecord
+from orchestrator.space.removal import RowRemoval
 
 # A reducer walks over every pending row by name.
 LARGEST_PENDING = 1_000_000
 
 
-class PendingRows:
+class PendingRows(RowRemoval):
     """Stands in for Talos's ParamSpace: the rows that nobody has begun, and the verbs that take some of them away."""
 
     def __init__(self, trials: Trials, pending: Sequence[int], rounds: int) -> None:
@@ -37,26 +38,6 @@ class PendingRows:
     def _keep(self, condition: Callable[[dict[str, Any]], Any]) -> None:
         self.param_index = [row for row in self.param_index if condition(self._trials.params(row))]
 
-    def remove_is(self, label: str, value: Any) -> None:
-        """Take away the rows with this value."""
-        self._keep(lambda params: not _equal(params[label], value))
-
-    def remove_is_not(self, label: str, value: Any) -> None:
-        """Take away the rows with any other value."""
-        self._keep(lambda params: _equal(params[label], value))
-
-    def remove_ge(self, label: str, value: Any) -> None:
-        """Take away the rows with this value or more."""
-        self._keep(lambda params: not params[label] >= value)
-
-    def remove_le(self, label: str, value: Any) -> None:
-        """Take away the rows with this value or less."""
-        self._keep(lambda params: not params[label] <= value)
-
-    def remove_lambda(self, function: Callable[[dict[str, Any]], Any]) -> None:
-        """Keep only the rows for which ``function`` is true, which is what Talos means by this name."""
-        self._keep(function)
-
 
 class _Rows:
     def __init__(self, trials: Trials) -> None:
@@ -67,12 +48,6 @@ class _Rows:
 
     def __len__(self) -> int:
         return int(self._trials.selection.size)
-
-
-def _equal(left: Any, right: Any) -> bool:
-    from orchestrator.space import encode
-
-    return left is right or encode(left) == encode(right)
 
 
 class Reducer:

@@ -8,10 +8,11 @@ from typing import Any, Callable, Union, overload
 from orchestrator.space.domain import Domain
 from orchestrator.space.identity import digest
 from orchestrator.space.limits import BooleanLimit, Limits, check_time_limit, seed_of
+from orchestrator.space.removal import RowRemoval
 from orchestrator.space.selection import Selection, draw, position_in
 
 
-class ParamSpace:
+class ParamSpace(RowRemoval):
     """The rows of a scan, computed when asked for and never materialised.
 
     Arguments as in Talos 2.0.10; ParamsTypeError and ParamsValueError, both naming the key or argument,
@@ -119,6 +120,12 @@ class ParamSpace:
         self.round_counter += 1
         return values
 
+    def _keep(self, condition: Callable[[dict[str, Any]], Any]) -> None:
+        done = self.round_counter
+        indices = [self.selection[position] for position in range(self.size)]
+        stay = [index for index in indices[done:] if condition(self.domain.at(index))]
+        self._selection = Selection.from_json({"kind": "list", "indices": indices[:done] + stay})
+
     def _round_parameters_todict(self, values: Iterable[Any]) -> dict[str, Any]:
         return dict(zip(self.param_keys, values))
 
@@ -146,9 +153,18 @@ class Rows(Sequence[Any]):
     def __getitem__(self, position: int) -> list[Any]: ...
     @overload
     def __getitem__(self, position: slice) -> list[list[Any]]: ...
-    def __getitem__(self, position: int | slice) -> list[Any]:
+    @overload
+    def __getitem__(self, position: tuple[int, int]) -> Any: ...
+    def __getitem__(self, position: int | slice | tuple[int, int]) -> Any:
         size = self._selection.size
+        if isinstance(position, tuple):  # as in Talos, where the rows are an array
+            row, column = position
+            return self[row][column]
         if isinstance(position, slice):
             return [self[each] for each in range(size)[position]]
         index = self._selection[position_in(size, position)]
         return list(self._domain.at(index).values())
+
+    def tolist(self) -> list[list[Any]]:
+        """Give all rows as lists."""
+        return list(self)

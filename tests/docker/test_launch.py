@@ -344,7 +344,7 @@ def test_a_worker_runs_unprivileged_within_its_share(bench: Bench, client: docke
     assert host["RestartPolicy"]["Name"] in ("", "no")
     assert host["NanoCpus"] > 0
     writable = {mount["Destination"] for mount in container.attrs["Mounts"] if mount["RW"]}
-    assert writable == {"/talos-orch/run", str(bench.home)}
+    assert writable == {"/talos-orch/run", "/talos-orch/cache", str(bench.home)}
     assert not any("docker.sock" in mount["Source"] for mount in container.attrs["Mounts"])
     limits = json.loads((bench.runs / "sweep/workers/00/limits.json").read_text())
     assert limits["cgroup"]["memory_bytes"] == str(512 * 1024 * 1024)
@@ -361,7 +361,7 @@ def test_a_worker_sees_no_other_worker_and_cannot_change_the_driver(bench: Bench
         "        wrote = 1.0\n"
         "    except OSError:\n"
         "        wrote = 0.0\n"
-        "    return {'seen': [float(seen == ['driver', 'lib', 'run'])], 'runs': [float(len(runs))], 'wrote': [wrote]}, None\n"
+        "    return {'seen': [float(seen == ['cache', 'driver', 'lib', 'run'])], 'runs': [float(len(runs))], 'wrote': [wrote]}, None\n"
         "talos.Scan([1], [1], {'a': [1, 2, 3, 4]}, model, 'looks', x_val=[1], y_val=[1], multi_input=True)\n"
     )
     bench.runs = bench.home / "runs"
