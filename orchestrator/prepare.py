@@ -25,7 +25,9 @@ from orchestrator.project import (
     find_script,
     find_workdir,
     local_modules,
+    outward_links,
     read_source,
+    real_path,
 )
 from orchestrator.scan.models import KeepPolicy
 from orchestrator.schema import SweepFile
@@ -148,9 +150,10 @@ def _world(settings: Settings, around: Surroundings, engine: Engine, info: Engin
 
 def _mounts(settings: Settings, around: Surroundings, preflight: Preflight, workdir: Path, project: Path) -> Mounts:
     """Bring together what was asked for and what the script names."""
-    asked = tuple(parse_mount(text, str(around.folder), os.path.exists) for text in settings.mount)
+    asked = tuple(parse_mount(text, str(around.folder), real_path) for text in settings.mount)
     home = around.environ.get("HOME") or "/"
-    named = named_mounts(preflight.paths, str(workdir), str(project), home, os.path.exists)
+    paths = (*preflight.paths, *outward_links(project, workdir))
+    named = named_mounts(paths, str(workdir), str(project), home, real_path)
     taken = {bind.target for bind in asked}
     return Mounts(
         binds=(*asked, *(bind for bind in named.binds if bind.target not in taken)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from orchestrator.errors import EnvironmentNotReadyError, InputError, ScriptError, SettingsError
@@ -88,3 +89,21 @@ def check_runs(runs: Path, name: str, data_root: str | None) -> None:
             raise EnvironmentNotReadyError(
                 f"{path}: only {show_size(free)} free for {what}; a sweep needs {show_size(LEAST_FREE)}, make room first"
             )
+
+
+def real_path(path: str) -> str | None:
+    """Give the real path of a plain file or folder; None for a socket, a device, or what is not there."""
+    real = os.path.realpath(path)
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        return None
+    return real if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else None
+
+
+def outward_links(*folders: Path) -> tuple[str, ...]:
+    """List where the links at the top of these folders lead: data sets are often linked into a project."""
+    found = [
+        os.path.realpath(path) for folder in dict.fromkeys(folders) for path in folder.iterdir() if path.is_symlink()
+    ]
+    return tuple(dict.fromkeys(found))

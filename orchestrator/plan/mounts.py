@@ -15,6 +15,8 @@ _SYSTEM = tuple(
     f"/{name}"
     for name in ["bin", "boot", "dev", "etc", "lib", "lib64", "opt", "proc", "run", "sbin", "sys", "tmp", "usr", "var"]
 )
+# Whoever reaches the engine's socket or the kernel's files has the whole machine.
+_CONTROL = ("/proc", "/sys", "/dev", "/run", "/var/run")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -26,7 +28,11 @@ class Mounts:
     notes: tuple[str, ...] = ()
 
 
-def parse_mount(text: str, folder: str, exists: Callable[[str], bool]) -> Bind:
+Look = Callable[[str], "str | None"]
+"""Gives the real path of a plain file or folder, links followed; None for anything else (a socket, a device, nothing)."""
+
+
+def parse_mount(text: str, folder: str, look: Look) -> Bind:
     """Read ``PATH[:ro|rw]`` (default ro), a path on this machine that is seen under the same name inside."""
     path, colon, mode = text.rpartition(":")
     if not colon or mode not in ("ro", "rw"):
@@ -34,14 +40,15 @@ def parse_mount(text: str, folder: str, exists: Callable[[str], bool]) -> Bind:
     full = os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
     if full == "/" or full in _SYSTEM:
         raise SettingsError(f"--mount {text}: the image has its own {full}; name a folder below it")
-    if not exists(full):
-        raise SettingsError(f"--mount {text}: {full} does not exist on this machine")
+    real = look(full)
+    if real is None:
+        raise SettingsError(f"--mount {text}: {full} is no file or folder of this machine")
+    if any(_within(place, control) for place in (full, real) for control in _CONTROL):
+        raise SettingsError(f"--mount {text}: {real} controls this machine and is never mounted")
     return Bind(source=full, target=full, read_only=mode == "ro")
 
 
-def named_mounts(
-    paths: tuple[str, ...], workdir: str, project: str, home: str, exists: Callable[[str], bool]
-) -> Mounts:
+def named_mounts(paths: tuple[str, ...], workdir: str, project: str, home: str, look: Look) -> Mounts:
     """Mount, read-only, what a script names outside its project and what is there: a file's folder, or the folder.
 
     Relative names count from the working directory. A root, a home directory and the image's own folders are left alone.
@@ -54,12 +61,11 @@ def named_mounts(
                 f"the script names {text!r}, a Windows path, which is not here: change it, or mount a folder (--mount)"
             )
             continue
-        full = os.path.normpath(os.path.join(workdir, text.replace("~", home, 1) if text.startswith("~/") else text))
-        there = _existing(full, exists)
-        if there is None:
+        name = os.path.normpath(os.path.join(workdir, text.replace("~", home, 1) if text.startswith("~/") else text))
+        full, real = _there(name, look)
+        if full is None or real is None:
             continue
-        full = there
-        if _within(full, project) or _within(home, full) or _is_system(full):
+        if any(_within(place, project) or _within(home, place) or _is_system(place) for place in {full, real}):
             continue
         if full not in binds and not any(_within(full, other) for other in binds):
             binds[full] = Bind(source=full, target=full, read_only=True)
@@ -69,12 +75,12 @@ def named_mounts(
     return Mounts(binds=tuple(binds.values()), notes=tuple(notes))
 
 
-def _existing(path: str, exists: Callable[[str], bool]) -> str | None:
-    """Give the path if it is there, else its folder (a file that is to be written, a pattern), else None."""
+def _there(path: str, look: Look) -> tuple[str | None, str | None]:
+    """Give the path and its real one if it is there, else its folder's (a file that is to be written, a pattern)."""
     for candidate in (path, os.path.dirname(path)):
-        if exists(candidate):
-            return candidate
-    return None
+        if (real := look(candidate)) is not None:
+            return candidate, real
+    return None, None
 
 
 def _within(path: str, folder: str) -> bool:
@@ -82,6 +88,8 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _is_system(path: str) -> bool:
-    # /tmp, /var and /opt hold users' data too, but only below their top.
-    deep = ("/tmp", "/var", "/opt")  # noqa: S108 - a name to look for
-    return path in _SYSTEM or any(_within(path, folder) for folder in _SYSTEM if folder not in deep)
+    # Users' data lies in these too, but only below their top.
+    deep = ("/tmp", "/opt", "/var/tmp")  # noqa: S108 - names to look for
+    if any(_within(path, folder) and path != folder for folder in deep):
+        return False
+    return any(_within(path, folder) for folder in _SYSTEM)

@@ -23,6 +23,7 @@ from orchestrator.schema import COMPLETED, TrialRecord
 from orchestrator.space import encode
 
 _VERSION = "1.0"
+_LONGEST_PART = 120
 
 
 @dataclass(frozen=True)
@@ -187,5 +188,5 @@ def safe_experiment(name: str) -> str:
     ``a/b`` stays as it is; ``../up``, ``/abs`` and ``C:\x`` lose what would lead out; an empty one is ``experiment``.
     """
     parts = [re.sub(r"[\x00-\x1f:*?\"<>|]", "_", part) for part in re.split(r"[/\\]+", name)]
-    kept = [part for part in parts if part not in ("", ".", "..")]
+    kept = [part[:_LONGEST_PART] for part in parts if part not in ("", ".", "..")]
     return "/".join(kept) or "experiment"

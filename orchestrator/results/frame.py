@@ -41,7 +41,8 @@ def sweep_frame(sweep: SweepDir) -> pd.DataFrame:
     frames = [frame_of(collect(sweep, stage)) for stage in stages]
     if len(frames) <= 1:
         return frames[0] if frames else pd.DataFrame()
-    numbered = [frame.assign(scan=stage) for stage, frame in zip(stages, frames, strict=True) if len(frame)]
+    column = "orch__scan" if any("scan" in frame for frame in frames) else "scan"
+    numbered = [frame.assign(**{column: stage}) for stage, frame in zip(stages, frames, strict=True) if len(frame)]
     whole: pd.DataFrame = pd.concat(numbered, ignore_index=True) if numbered else pd.DataFrame()
     return whole
 

@@ -7,6 +7,7 @@ from typing import Optional, Protocol
 
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import Reduction, Target
+from orchestrator.scan.seeding import LARGEST_SEED, row_seed, seed_everything
 from orchestrator.scan.trial import Trials
 from orchestrator.schema import TrialRecord
 
@@ -50,3 +51,12 @@ class Session(Protocol):
 
     def run(self, call: ScanCall) -> StageOutcome:
         """Bring one Scan to its merged outcome, however this role does that."""
+
+
+def seed_what_follows(call: ScanCall) -> None:
+    """Seed all generators as for the row after the last, so that what follows a Scan is the same in every process.
+
+    A worker has run trials by now and the driver has not; without this a second Scan would see different data.
+    """
+    if call.trials.base_seed is not None:
+        seed_everything(row_seed(call.trials.base_seed, int(call.trials.selection.size) % LARGEST_SEED))

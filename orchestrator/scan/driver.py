@@ -11,7 +11,7 @@ from orchestrator.errors import ContractError, OrchestratorError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.call import ScanCall, StageOutcome
+from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.pulse import Pulse
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import refuse_past
@@ -39,8 +39,8 @@ class DriverSession:
         self._stage += 1
         folder = self._run.stage(self._stage)
         os.makedirs(folder.path, exist_ok=True)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            getattr(stream, "flush", bool)()
         if not os.path.exists(folder.result):
             refuse_past(call.deadline, call.trials.selection.size)
             if call.reducer is not None:
@@ -53,6 +53,7 @@ class DriverSession:
             if self._pulse.stopped():
                 raise StoppedError("the coordinator is gone: start the sweep again")
             time.sleep(_LOOK_EVERY)
+        seed_what_follows(call)
         return read_outcome_of(folder)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import Any, Optional
 
@@ -47,3 +48,12 @@ def _cuda() -> Any:
     if torch is not None and hasattr(torch, "cuda") and torch.cuda.is_initialized():
         return torch
     return None
+
+
+def shm_is_full() -> bool:
+    """Say whether less than a fiftieth of /dev/shm is free."""
+    try:
+        usage = os.statvfs("/dev/shm")  # noqa: S108 - asked about, not written to
+    except OSError:
+        return False
+    return bool(usage.f_blocks) and usage.f_bavail / usage.f_blocks < 0.02

@@ -197,5 +197,8 @@ def _load_keras(path: str) -> Any:
     load = keras.models.load_model
     try:
         return load(path, custom_objects=objects, safe_mode=False)
-    except (TypeError, ValueError):  # its optimizer or loss cannot be rebuilt; the layers and weights can
-        return load(path, custom_objects=objects, safe_mode=False, compile=False)
+    except (TypeError, ValueError):  # its optimizer or loss cannot be rebuilt; perhaps the layers and weights can
+        try:
+            return load(path, custom_objects=objects, safe_mode=False, compile=False)
+        except (TypeError, ValueError) as error:  # a class that is local to a function
+            raise LookupError(path) from error

@@ -10,7 +10,7 @@ from orchestrator.errors import InputError
 from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import RunDir
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.call import ScanCall, StageOutcome
+from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.driver import read_outcome_of
 from orchestrator.scan.models import KeepPolicy, ModelStore
 from orchestrator.scan.trial import Trials, run_trial
@@ -44,6 +44,7 @@ class WorkerSession:
         folder = RunDir(self._job.driver).stage(self._stage)
         if self._stage >= self._first:
             self._serve(call)
+        seed_what_follows(call)
         return read_outcome_of(folder)
 
     def _serve(self, call: ScanCall) -> None:
@@ -76,6 +77,7 @@ class WorkerSession:
             domain=trials.domain.adopt(plan.space),
             selection=Selection.from_json(plan.selection),
             base_seed=plan.base_seed,
+            interruptible=False,
             shard_namespace=plan.shard_namespace,
         )
 

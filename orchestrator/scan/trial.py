@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import errno
 import gc
 import json
 import sys
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from orchestrator.errors import ContractError
-from orchestrator.scan.memory import PeakMemory
+from orchestrator.scan.memory import PeakMemory, shm_is_full
 from orchestrator.scan.models import ModelStore
 from orchestrator.scan.outcome import Outcome, read_outcome
 from orchestrator.scan.seeding import row_seed, seed_everything
@@ -39,11 +40,12 @@ class Trials:
     clear_session: bool = True
     print_params: bool = False
     shard_namespace: Optional[str] = None
+    interruptible: bool = True
 
     def params(self, row: int) -> dict[str, Any]:
         """Give a row's parameters; new containers each time, since a model may change what it is given."""
         values = self.domain.at(self.selection[row])
-        return {key: copy.deepcopy(value) if type(value) in _CONTAINERS else value for key, value in values.items()}
+        return {key: _own(value) if type(value) in _CONTAINERS else value for key, value in values.items()}
 
     def start(self, row: int, attempt: int) -> TrialRecord:
         """Give the record of a row that has just begun."""
@@ -63,13 +65,20 @@ class Trials:
         )
 
 
+def _own(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except (TypeError, RecursionError, copy.Error):  # it holds something that cannot be copied, a module say
+        return value
+
+
 def run_trial(trials: Trials, begun: TrialRecord, store: Optional[ModelStore]) -> tuple[TrialRecord, Any]:
     """Run one row to its record; the model comes back too, for a caller that wants it in memory.
 
-    Whatever the user's code raises is in the record; KeyboardInterrupt alone goes through.
+    Whatever the user's code raises is in the record; only where a person may press Ctrl-C (``interruptible``) does
+    KeyboardInterrupt go through.
     """
     params = trials.params(begun.row)
-    asked = json.dumps(begun.params, sort_keys=True, default=str)
     caught: list[dict[str, Any]] = []
     peak = PeakMemory()
     clock = time.perf_counter()
@@ -88,18 +97,25 @@ def run_trial(trials: Trials, begun: TrialRecord, store: Optional[ModelStore]) -
             "backend": outcome.backend,
             "model": descriptor,
         }
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - SystemExit and the rest cost one trial, not the worker
+    except BaseException as error:  # SystemExit and the rest cost one trial, not the worker
+        if isinstance(error, KeyboardInterrupt) and trials.interruptible:
+            raise
         duration = time.perf_counter() - clock
         result = _failure(error)
     finally:
         _clean(trials, model)
-    after = {key: encode(value) for key, value in params.items()}
-    changed = after if json.dumps(after, sort_keys=True, default=str) != asked else None
     values = {**vars(begun), **result, "end": _now(), "duration": duration}
-    values.update(warnings=caught, changed_params=changed, **peak.read())
+    values.update(warnings=caught, changed_params=_changed(begun.params, params), **peak.read())
     return TrialRecord(**values), model
+
+
+def _changed(asked: dict[str, Any], params: dict[Any, Any]) -> Optional[dict[str, Any]]:
+    """Give the parameters after the trial, encoded, if the model changed its dictionary; None if not, or past telling."""
+    try:
+        after = {str(key): encode(value) for key, value in params.items()}
+        return after if json.dumps(after, sort_keys=True) != json.dumps(asked, sort_keys=True) else None
+    except (TypeError, ValueError, RecursionError):  # it put something in that has no end or no name
+        return None
 
 
 def _call(trials: Trials, params: dict[str, Any], seed: Optional[int], caught: list[dict[str, Any]]) -> Outcome:
@@ -143,6 +159,8 @@ def _cause(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "host-oom"
     if "shared memory" in str(error) or "/dev/shm" in str(error):  # noqa: S108 - a name to look for
+        return "shm"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and shm_is_full():
         return "shm"
     return "exception"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
+
+from orchestrator.scan.memory import shm_is_full
 
 # cgroup v2 first, then v1; inside a container its own group is the root of what it sees.
 _OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
@@ -69,18 +70,10 @@ def explain(status: int, oom_before: Optional[int], oom_after: Optional[int], li
         size = f" of {limit / 1024**2:.0f} MiB" if limit else ""
         return Death("host-oom", f"the trial process was killed at its memory limit{size}: give more with --memory")
     if status == -signal.SIGBUS:
-        if _shm_is_full():
+        if shm_is_full():
             return Death("shm", "the trial process died of a bus error with /dev/shm full: give more with --shm-size")
         return Death("signal", "the trial process died of a bus error (SIGBUS)")
     if status < 0:
         name = signal.Signals(-status).name if -status in signal.valid_signals() else f"signal {-status}"
         return Death("signal", f"the trial process was ended by {name}")
     return Death("unknown", f"the trial process ended by itself with exit status {status}, in the middle of a trial")
-
-
-def _shm_is_full() -> bool:
-    try:
-        usage: Any = os.statvfs("/dev/shm")  # noqa: S108 - asked about, not written to
-    except OSError:
-        return False
-    return bool(usage.f_blocks) and usage.f_bavail / usage.f_blocks < 0.02

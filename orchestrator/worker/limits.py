@@ -59,7 +59,7 @@ class BackendLimits:
         if self._share is None:
             return
         torch.set_num_threads(self._share.threads)
-        torch.set_num_interop_threads(self._share.threads)
+        _set_interop_once(torch, self._share.threads)
         fraction = self._share.gpu_fraction
         if self._share.gpus and fraction is not None:
             for device in range(torch.cuda.device_count()):
@@ -92,6 +92,17 @@ class BackendLimits:
             if module is not None and hasattr(module, "__version__"):
                 found["backends"][name] = {"version": str(module.__version__), **_threads(name, module)}
         return found
+
+
+def _set_interop_once(torch: Any, threads: int) -> None:
+    """Set Torch's inter-op threads, which it allows once, and let a script that sets them too go on."""
+    choose = torch.set_num_interop_threads
+
+    def set_num_interop_threads(_count: int) -> None:
+        sys.stderr.write(f"talos-orch: torch.set_num_interop_threads: this worker's share is {threads} and stays\n")
+
+    choose(threads)
+    torch.set_num_interop_threads = set_num_interop_threads
 
 
 class _ReadBack:

@@ -174,7 +174,9 @@ class Supervisor:
             if word is not None and word["type"] == "begun":
                 begun = TrialRecord.from_json(word["record"], "trial process")
             elif word is not None and word["type"] == "done":
-                return TrialRecord.from_json(word["record"], "trial process")
+                record = TrialRecord.from_json(word["record"], "trial process")
+                if (record.row, record.attempt) == (row, attempt):
+                    return record
             elif word is not None:
                 self._heed(word)
             elif child.ended():

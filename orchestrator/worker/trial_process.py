@@ -33,19 +33,27 @@ class PipeLine:
         os.set_inheritable(write, False)
         self._in = os.fdopen(read, "rb")
         self._out = os.fdopen(write, "wb", buffering=0)
+        self._process = os.getpid()
 
     def send(self, message: dict[str, Any]) -> None:
         """Write one line."""
+        self._only_here()
         self._out.write((json.dumps(message, separators=(",", ":")) + "\n").encode("utf-8", "replace"))
 
     def receive(self) -> dict[str, Any]:
         """Read one line."""
+        self._only_here()
         line = self._in.readline()
         if not line:
             sys.stdout.flush()
             os._exit(0)
         word: dict[str, Any] = json.loads(line)
         return word
+
+    def _only_here(self) -> None:
+        # A process that the user's code forked has the pipe too. If it comes back here it must not speak for this one.
+        if os.getpid() != self._process:
+            os._exit(1)
 
 
 def run_script(job: Job, read: int, write: int, stage: int) -> int:
@@ -157,7 +165,7 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
+        except (OSError, ValueError, AttributeError):  # closed, or the script's own object
             continue
 
 

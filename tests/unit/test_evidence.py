@@ -44,7 +44,7 @@ class TestExplain:
 
     @pytest.mark.parametrize(("full", "cause"), [(True, "shm"), (False, "signal")])
     def test_a_bus_error_is_shared_memorys_where_that_is_full(self, monkeypatch, full, cause):
-        monkeypatch.setattr(evidence, "_shm_is_full", lambda: full)
+        monkeypatch.setattr(evidence, "shm_is_full", lambda: full)
         death = explain(BUS, 0, 0, None)
         assert death.cause == cause
         assert ("--shm-size" in death.text) is full

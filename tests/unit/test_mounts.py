@@ -8,7 +8,7 @@ HERE = ("/home/ada/project/run", "/home/ada/project", "/home/ada")
 
 
 def named(*paths, there=()):
-    return named_mounts(paths, *HERE, lambda path: path in there)
+    return named_mounts(paths, *HERE, lambda path: path if path in there else None)
 
 
 def sources(mounts):
@@ -31,9 +31,23 @@ def test_of_a_file_that_is_not_there_yet_its_folder_is_taken():
     assert sources(named("/data/out/new.csv", there={"/data/out"})) == ["/data/out"]
 
 
-@pytest.mark.parametrize("path", ["/", "/etc/passwd", "/usr/share/x", "/proc/1", "/tmp", "~/", "/home/ada", "../../.."])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/etc/passwd",
+        "/usr/share/x",
+        "/proc/1",
+        "/tmp",
+        "~/",
+        "/home/ada",
+        "../../..",
+        "/var/run/docker.sock",
+        "/var/lib/x",
+    ],
+)
 def test_the_image_s_own_folders_and_the_home_are_left_alone(path):
-    assert sources(named_mounts((path,), *HERE, lambda _: True)) == []
+    assert sources(named_mounts((path,), *HERE, lambda path: path)) == []
 
 
 def test_a_folder_is_mounted_once_with_what_lies_below_it():
@@ -61,13 +75,26 @@ talos.Scan(1, 2, a, b, 'x')
     ("x", "/home/ada/x", True), ("../up:rw", "/home/up", False),
 ])  # fmt: skip
 def test_a_mount_is_a_path_and_a_mode(text, target, read_only):
-    bind = parse_mount(text, "/home/ada", lambda _: True)
+    bind = parse_mount(text, "/home/ada", lambda path: path)
     assert (bind.source, bind.target, bind.read_only) == (target, target, read_only)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("/nowhere", "does not exist"), ("/etc", "its own /etc"), ("/", "its own /")]
+    ("text", "said"),
+    [
+        ("/nowhere", "is no file or folder"),
+        ("/var/run/docker.sock", "never mounted"),
+        ("/run/x:rw", "never mounted"),
+        ("/etc", "its own /etc"),
+        ("/", "its own /"),
+    ],
 )
 def test_a_mount_that_cannot_be_is_refused(text, said):
     with pytest.raises(SettingsError, match=said):
-        parse_mount(text, "/home/ada", lambda path: path != "/nowhere")
+        parse_mount(text, "/home/ada", lambda path: None if path == "/nowhere" else path)
+
+
+def test_a_link_into_a_system_folder_is_not_followed_there():
+    assert sources(named_mounts(("/data/x",), *HERE, lambda _: "/run/docker.sock")) == []
+    with pytest.raises(SettingsError, match="never mounted"):
+        parse_mount("/data/x", "/home/ada", lambda _: "/run/docker.sock")
