@@ -131,10 +131,14 @@ def launch(script: str | None, arguments: tuple[str, ...], as_json: bool, **opti
 
     around, settings = _surroundings_and_settings({"script": script, **options})
     switch, view = StopSwitch(), choose_view(as_json=as_json)
+    switch.armed = False  # until the sweep has begun
     _press_on_signals(switch, view.say)
     clock = Clock(steady=time.monotonic, wall=_now, sleep=time.sleep, started=_STARTED)
     try:
         finished = run_launch(settings, around, _script_arguments(arguments), switch, clock, view.show, view.say)
+    except KeyboardInterrupt:
+        view.say("stopped before anything was started")
+        sys.exit(130)
     finally:
         view.close()
     _summarise(finished, view, as_json=as_json)
@@ -149,7 +153,8 @@ def _press_on_signals(switch: Any, say: Callable[[str], None]) -> None:
         if switch.level > 1:
             say("ending everything now")
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # A closed terminal drains too: its rows in hand are not lost, and nothing is left running.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, press)
 
 

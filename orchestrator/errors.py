@@ -15,6 +15,7 @@ what, on what, and what to do next.
     ├── StoppedError                   4   the sweep was stopped before its end
     └── EnvironmentNotReadyError       5   Docker, a GPU, an image, the disk
         ├── EngineError                5   the engine does not answer, or refused
+        │   └── ViewRefusedError       5   it cannot give a copy-on-write view; caught, a copy is made instead
         └── ImageError                 5   an image is missing or cannot be built
 
 Standard library only: it is imported in the container, on Python 3.9.
@@ -77,6 +78,10 @@ class EnvironmentNotReadyError(OrchestratorError):
 
 class EngineError(EnvironmentNotReadyError):
     """The engine does not answer, or refused what it was asked."""
+
+
+class ViewRefusedError(EngineError):
+    """The engine cannot give a copy-on-write view of the project; a copy made beforehand is the way out."""
 
 
 class ImageError(EnvironmentNotReadyError):

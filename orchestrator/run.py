@@ -22,6 +22,7 @@ from orchestrator.records.atomic import write_json, write_text
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import sweep_frame, write_tables
 from orchestrator.schema import COMPLETED, FAILED, LOST, SweepFile, SweepState
+from orchestrator.writeback import write_back
 
 FAILED_TRIALS, STOPPED, KILLED = 3, 4, 130
 
@@ -49,6 +50,7 @@ def launch(
     say(f"sweep {prepared.sweep.name}: {len(prepared.shares.workers)} workers, folder {folder.path}")
     for note in prepared.sweep.notes:
         say(f"note: {note}")
+    switch.armed = True
     with locked(folder):
         return carry_out(prepared, folder, switch, clock, show)
 
@@ -122,18 +124,36 @@ def carry_out(prepared: Prepared, folder: SweepDir, switch: StopSwitch, clock: C
     except KeyboardInterrupt:
         finished = Finished(exit_code=KILLED, folder=folder, message="killed: rows in hand are not recorded")
         switch.level = max(switch.level, 2)
-    except OrchestratorError as error:
-        finished = Finished(exit_code=error.exit_code, folder=folder, message=str(error))
+    except (OrchestratorError, OSError) as error:
+        finished = worse(Finished(exit_code=0, folder=folder), error)
         switch.level = max(switch.level, 2)  # nothing that still runs is of any use
     finally:
-        for step in (coordinator.settle, lambda: remove_scratch(prepared, folder), lambda: write_results(folder)):
+        steps = (
+            coordinator.settle,
+            lambda: keep_files(prepared, folder),
+            lambda: remove_scratch(prepared, folder),
+            lambda: write_results(folder),
+        )
+        for step in steps:
             try:
                 step()
-            except OrchestratorError as error:  # the engine is gone, say: what can still be written is
-                finished = replace(finished, exit_code=finished.exit_code or error.exit_code, message=str(error))
+            except (OrchestratorError, OSError) as error:  # the engine or the disk is gone: what can be done still is
+                finished = worse(finished, error)
         status = {0: "finished", FAILED_TRIALS: "finished", STOPPED: "stopped", KILLED: "stopped"}
-        write_state(folder, clock, status.get(finished.exit_code, "failed"), coordinator, finished)
+        try:
+            write_state(folder, clock, status.get(finished.exit_code, "failed"), coordinator, finished)
+        except OSError as error:
+            finished = worse(finished, error)
     return finished
+
+
+def worse(finished: Finished, error: Exception) -> Finished:
+    """Add an error to how a launch ended: the first exit code stays, and so does the first message."""
+    code = error.exit_code if isinstance(error, OrchestratorError) else EnvironmentNotReadyError.exit_code
+    text = str(error)
+    if isinstance(error, OSError):
+        text = f"{error.filename or finished.folder.path}: {error.strerror}; see to that disk, nothing recorded is lost"
+    return replace(finished, exit_code=finished.exit_code or code, message=finished.message or text)
 
 
 def write_results(folder: SweepDir) -> None:
@@ -167,15 +187,25 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
 def remove_scratch(prepared: Prepared, folder: SweepDir) -> None:
     """Delete the work folders that the kernel leaves behind as root, and the process engine's own."""
     left = []
-    for number in folder.workers():
-        run = folder.worker(number)
+    for run in (folder.driver, *(folder.worker(number) for number in folder.workers())):
         for path in (run.scratch, os.path.join(run.path, ".home"), os.path.join(run.path, ".tmp")):
             shutil.rmtree(path, ignore_errors=True)
         if os.path.exists(run.scratch):
             left.append(os.path.relpath(run.scratch, folder.path))
     erase_scratch(prepared.engine, prepared.sweep.image_id, folder.path, left)
-    for name in (".home", ".tmp"):
-        shutil.rmtree(os.path.join(folder.driver.path, name), ignore_errors=True)
+
+
+def keep_files(prepared: Prepared, folder: SweepDir) -> None:
+    """Put what the script wrote in the driver into the project; EnvironmentNotReadyError names what could not be."""
+    files = folder.driver.files
+    if not os.path.isdir(files):
+        return
+    failed = write_back(files, prepared.sweep.project)
+    with contextlib.suppress(OSError):
+        os.rmdir(files)
+    if failed:
+        shown = ", ".join(failed[:3]) + (" …" if len(failed) > 3 else "")
+        raise EnvironmentNotReadyError(f"the script's files could not be written to {shown}: they are in {files}")
 
 
 def write_state(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, TypeVar
 
 from orchestrator.coordinator.clock import Clock
 from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, Tick, TrialDone, WorkerView
@@ -15,7 +16,7 @@ from orchestrator.coordinator.outputs import ScriptOutput
 from orchestrator.coordinator.stage import Stage, Tally
 from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
-from orchestrator.errors import ContractError, InputError, StoppedError
+from orchestrator.errors import ContractError, EngineError, InputError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import frame_of, write_tables
@@ -23,12 +24,15 @@ from orchestrator.results.merge import write_merged
 from orchestrator.results.talos import write_stage_run
 from orchestrator.schema import COMPLETED, FAILED, LOST, StagePlan, StageResult, SweepFile
 
+_T = TypeVar("_T")
+
 _LOOK_EVERY = 0.02  # seconds between two looks at the sweep's files
 _ASK_ENGINE_EVERY = 0.25
 _BEAT_EVERY = 2.0
 _TICK_EVERY = 0.5
-_MOST_ATTEMPTS = 3  # starts of one worker's container
+_MOST_DEATHS = 3  # of one worker's container, before it is given up
 _NOT_RUNNABLE = (126, 127)  # what init says of a program that is not there
+_ENGINE_PATIENCE = 120.0
 _PATIENCE = 5.0  # seconds for workers to end by themselves once nothing is left to do
 
 
@@ -46,6 +50,8 @@ class Coordinator:
         self._due: dict[str, float] = {}
         self._device = {share["worker"]: ",".join(share["gpus"]) or "cpu" for share in sweep.shares}
         self._ended_totals = Counter[str]()
+        self._deaths = Counter[int]()
+        self._silent_since: float | None = None
         self.stages = 0
         self.stages_ended = 0
         self.timings: dict[str, float] = {}
@@ -57,13 +63,17 @@ class Coordinator:
         self._mark("ready_to_start")
         self._members.start_driver()
         self._mark("driver_started")
+        if self._members.copied:
+            yield Notice(text="each worker has a copy of the project, since this engine gives no view of it")
         while True:
             if self._is_due("beat", _BEAT_EVERY):
                 self._members.beat()
             yield from self._script.read()
             yield from self._heed_stop()
             yield from self._next_stage()
-            ended = self._members.ended() if self._is_due("engine", _ASK_ENGINE_EVERY) else []
+            ended: list[Ended] = []
+            if self._is_due("engine", _ASK_ENGINE_EVERY):
+                ended = yield from self._ask_engine()
             if self._stage is not None:
                 yield from self._advance(self._stage, ended)
             if any(each.member == "driver" for each in ended):
@@ -74,6 +84,21 @@ class Coordinator:
         yield from self._script.read()
         self.driver_word = last_word(self._folder.driver) or self._without_word(ended)
         self._mark("script_ended")
+
+    def _ask_engine(self) -> Generator[Event, None, list[Ended]]:
+        """List what has ended; an engine that does not answer for a while (it is restarted, say) is waited for."""
+        now = self._clock.steady()
+        try:
+            ended = self._members.ended()
+        except EngineError as error:
+            if self._silent_since is None:
+                self._silent_since = now
+                yield Notice(text=f"{error}; waiting for it up to {_ENGINE_PATIENCE:.0f} s", level="warning")
+            if now - self._silent_since > _ENGINE_PATIENCE:
+                raise
+            return []
+        self._silent_since = None
+        return ended
 
     def _without_word(self, ended: list[Ended]) -> dict[str, Any]:
         code = next(each.exit_code for each in ended if each.member == "driver")
@@ -123,9 +148,6 @@ class Coordinator:
         self._limits = StageLimits(self._stage)
         self._stage.deal()
         self._mark("workers_started")
-        copied = sorted(number for number in started if self._members.views.get(number) == "copy")
-        if copied and self._sweep.engine == "docker":
-            yield Notice(text="this engine refuses overlay views: each worker has a copy of the project instead")
         yield StageBegun(plan=plan, workers=len(workers))
 
     def _advance(self, stage: Stage, ended: list[Ended]) -> Iterator[Event]:
@@ -204,7 +226,9 @@ class Coordinator:
         if unfit and not heirs:
             raise InputError(f"no worker can run this script's rows; worker {number}: {text}")
         yield Notice(text=f"worker {number} ended: {text}", level="warning")
-        if not unfit and self._members.attempts[number] < _MOST_ATTEMPTS:
+        if word.get("reason") != "fresh":
+            self._deaths[number] += 1
+        if not unfit and self._deaths[number] < _MOST_DEATHS:
             self._members.replace(number)
             stage.workers = sorted([*heirs, number])
         elif not heirs:
@@ -226,15 +250,28 @@ class Coordinator:
 
     def settle(self) -> None:
         """End what still runs, workers first by themselves, and remove every container and volume."""
-        self._members.ask_to_stop()
+        with contextlib.suppress(OSError):  # the folder may be gone or full: then they are ended from outside alone
+            self._members.ask_to_stop()
         deadline = self._clock.steady() + _PATIENCE
         while self._clock.steady() < deadline and self._switch.level < KILL:
-            gone = {each.member for each in self._members.ended()}
+            gone = {each.member for each in self._insist(self._members.ended)}
             if all(worker_spec_name(number) in gone for number in self._members.alive):
                 break
             self._clock.sleep(_LOOK_EVERY)
-        self._members.end(grace=0.0 if self._switch.level >= KILL else 2.0)
-        self._members.clean()
+        grace = 0.0 if self._switch.level >= KILL else 2.0
+        self._insist(lambda: self._members.end(grace=grace))
+        self._insist(self._members.clean)
+
+    def _insist(self, ask: Callable[[], _T]) -> _T:
+        """Ask the engine again for a while if it does not answer: what runs must not be left behind."""
+        deadline = self._clock.steady() + _PATIENCE * 6
+        while True:
+            try:
+                return ask()
+            except EngineError:
+                if self._clock.steady() > deadline:
+                    raise
+                self._clock.sleep(1.0)
 
     def _tick(self) -> Tick:
         stage = self._stage

@@ -7,8 +7,9 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from orchestrator.copying import copy_project
 from orchestrator.engine.base import Ended, Engine
-from orchestrator.errors import RecordError
+from orchestrator.errors import RecordError, ViewRefusedError
 from orchestrator.plan.containers import World, driver_spec, worker_spec
 from orchestrator.plan.shares import SharePlan
 from orchestrator.plan.specs import ContainerSpec
@@ -20,48 +21,75 @@ _TOGETHER = 8  # starts at a time; each is a handful of engine calls
 
 
 class Members:
-    """Driver and workers of one sweep. ``alive`` holds the workers that are running."""
+    """Driver and workers of one sweep.
+
+    ``alive`` holds the workers that are running; ``copied`` says that they have copies of the project instead of views.
+    """
 
     def __init__(self, engine: Engine, sweep: SweepFile, folder: SweepDir, shares: SharePlan, world: World) -> None:
         self._engine, self._sweep, self._folder = engine, sweep, folder
         self._shares, self._world = shares, world
         self.attempts: dict[int, int] = {}
         self.alive: set[int] = set()
-        self.views: dict[int, str] = {}
+        self.copied = False
 
     def start_driver(self) -> None:
-        """Start the driver."""
-        spec, job = driver_spec(self._sweep, self._folder, self._shares.driver, self._world)
+        """Start the driver, and settle how the project is kept as it was for the workers.
+
+        Where the engine has no views, every worker's copy is made now, before the script's first line.
+        """
+        run = self._folder.driver
+        for path in (run.files, run.scratch) if self._world.isolated else ():
+            os.makedirs(path, exist_ok=True)
+        try:
+            self._start_driver(view=True)
+        except ViewRefusedError:
+            self.copied = True
+            with ThreadPoolExecutor(_TOGETHER) as pool:
+                list(pool.map(self._copy, [share.worker for share in self._shares.workers]))
+            self._start_driver(view=False)
+
+    def _start_driver(self, *, view: bool) -> None:
+        spec, job = driver_spec(self._sweep, self._folder, self._shares.driver, self._world, view=view)
         self._prepare(self._folder.driver, job)
         self._engine.start(spec)
+
+    def _copy(self, number: int) -> None:
+        # The folder of all sweeps, not only this one's, where it lies in the project.
+        copy_project(self._sweep.project, self._folder.worker(number).files, skip=os.path.dirname(self._folder.path))
 
     def start_workers(self, count: int) -> list[int]:
         """Start those of the first ``count`` workers that were never started, all at the same time; their numbers."""
         new = [share.worker for share in self._shares.workers[:count] if share.worker not in self.attempts]
         with ThreadPoolExecutor(_TOGETHER) as pool:
-            for number, view in zip(new, pool.map(self._start_worker, new), strict=True):
-                self.views[number] = view
+            for number, _ in zip(new, pool.map(self._start_worker, new), strict=True):
                 self.alive.add(number)
         return new
 
-    def _start_worker(self, number: int) -> str:
+    def _start_worker(self, number: int) -> None:
         attempt = self.attempts.get(number, 0) + 1
         self.attempts[number] = attempt
         share = self._shares.workers[number]
-        spec, job = worker_spec(self._sweep, self._folder, share, self._world, attempt)
+        spec, job = worker_spec(self._sweep, self._folder, share, self._world, attempt, copied=self.copied)
         run = self._folder.worker(number)
         self._prepare(run, job)
-        os.makedirs(run.files, exist_ok=True)
+        for path in (run.files, run.scratch) if self._world.isolated else (run.files,):
+            os.makedirs(path, exist_ok=True)
         write_json(run.share, share.to_json())
-        return self._engine.start(spec)
+        self._engine.start(spec)
 
     def replace(self, number: int) -> None:
-        """Start a dead worker again, in its own run directory."""
+        """Start a dead worker again, in its own run directory and with the project as it was at the beginning."""
         self._remove([worker_spec_name(number)])
         run = self._folder.worker(number)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(run.ended)
-        self.views[number] = self._start_worker(number)
+        for path in (run.ended, run.limits):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        # What the script wrote so far is kept, but a script that is run again must not find it.
+        os.rename(run.files, f"{run.files}.{self.attempts[number]}")
+        if self.copied:
+            self._copy(number)
+        self._start_worker(number)
         self.alive.add(number)
 
     def _prepare(self, run: RunDir, job: Job) -> None:

@@ -9,13 +9,19 @@ DRAIN, KILL = 1, 2
 
 
 class StopSwitch:
-    """``press`` once: rows in hand finish and the rest is left. Twice: everything ends now."""
+    """``press`` once: rows in hand finish and the rest is left. Twice: everything ends now.
+
+    While it is not ``armed`` there is nothing to drain yet, and a press is a KeyboardInterrupt.
+    """
 
     def __init__(self) -> None:
         self.level = 0
+        self.armed = True
 
     def press(self) -> None:
         """Go one level up."""
+        if not self.armed:
+            raise KeyboardInterrupt
         self.level = min(KILL, self.level + 1)
 
     def read_request(self, path: str) -> None:

@@ -45,8 +45,8 @@ class Engine(Protocol):
     def info(self) -> EngineInfo:
         """Say what this engine is and has."""
 
-    def start(self, spec: ContainerSpec) -> str:
-        """Start a container; a word on how its view was made (``overlay``, ``copy``, ``shared``). Nothing is left if it fails."""
+    def start(self, spec: ContainerSpec) -> None:
+        """Start a container; nothing is left if it fails. ViewRefusedError where the spec's view cannot be given."""
 
     def ended(self, folder: str) -> list[Ended]:
         """List the sweep's containers that have ended, or vanished, so far."""

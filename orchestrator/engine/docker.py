@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
 import shutil
 from collections.abc import Mapping
@@ -15,9 +14,8 @@ from docker.errors import APIError, NotFound
 from docker.types import DeviceRequest, LogConfig, Mount
 
 from orchestrator.engine.base import LABEL, Ended, EngineInfo
-from orchestrator.engine.copying import copy_project
 from orchestrator.engine.translate import engine_errors
-from orchestrator.errors import EngineError
+from orchestrator.errors import EngineError, ViewRefusedError
 from orchestrator.plan.shares import Gpu, Machine
 from orchestrator.plan.specs import ContainerSpec, View
 from orchestrator.version import __version__
@@ -25,9 +23,9 @@ from orchestrator.version import __version__
 if TYPE_CHECKING:
     from docker.models.containers import Container
 
-logger = logging.getLogger(__name__)
-
 _CONNECTIONS = 32  # workers are started side by side over one client
+# With the first, what a deleted and re-made folder hides can be read by its owner and not by root alone (Linux 5.11).
+_OVERLAY_OPTIONS = (",userxattr", "")
 _TMPFS = "rw,nosuid,nodev,exec,mode=1777"
 
 
@@ -62,28 +60,27 @@ class DockerEngine:
         hook = shutil.which("nvidia-container-runtime-hook") is not None and local
         return "nvidia" in about.get("Runtimes", {}) or bool(about.get("DiscoveredDevices")) or hook
 
-    def start(self, spec: ContainerSpec) -> str:
+    def start(self, spec: ContainerSpec) -> None:
         """Create and start one container; its leftovers are gone if either fails."""
-        mode = "overlay" if spec.view is not None else "none"
-        try:
-            self._create_and_start(spec, spec.view, copied=False)
-        except EngineError as error:
-            if spec.view is None or not _is_mount_trouble(error):
-                raise
-            logger.info("overlay view refused, copying instead: %s", error)
-            copy_project(spec.view.project, spec.view.upper, skip=spec.folder)
-            self._create_and_start(spec, spec.view, copied=True)
-            mode = "copy"
-        return mode
+        overlay = spec.view is not None and not spec.view.copied
+        for options in _OVERLAY_OPTIONS if overlay else ("",):
+            try:
+                self._create_and_start(spec, options)
+            except EngineError as error:
+                if not overlay or not _is_mount_trouble(error):
+                    raise
+                refusal = error
+            else:
+                return
+        raise ViewRefusedError(str(refusal)) from refusal
 
-    def _create_and_start(self, spec: ContainerSpec, view: View | None, *, copied: bool) -> None:
-        what = f"start {spec.member} of {spec.sweep}"
-        with engine_errors(what):
+    def _create_and_start(self, spec: ContainerSpec, options: str) -> None:
+        with engine_errors(f"start {spec.member} of {spec.sweep}"):
             mounts = [_bind(bind.source, bind.target, read_only=bind.read_only) for bind in spec.binds]
-            if view is not None and copied:
-                mounts.append(_bind(view.upper, view.target))
-            elif view is not None:
-                mounts.append(self._overlay(spec, view))
+            if spec.view is not None and spec.view.copied:
+                mounts.append(_bind(spec.view.upper, spec.view.target))
+            elif spec.view is not None:
+                mounts.append(self._overlay(spec, spec.view, options))
             container = self._create(spec, mounts)
             started = False
             try:
@@ -99,13 +96,13 @@ class DockerEngine:
         arguments = container_arguments(spec)
         return self.client.containers.create(mounts=mounts, **arguments)
 
-    def _overlay(self, spec: ContainerSpec, view: View) -> Mount:
+    def _overlay(self, spec: ContainerSpec, view: View, extra: str) -> Mount:
         os.makedirs(view.upper, exist_ok=True)
         os.makedirs(view.scratch, exist_ok=True)
         paths = (view.project, view.upper, view.scratch)
         if any(mark in path for path in paths for mark in ",:\\"):
             raise EngineError(f"mount: a comma, colon or backslash in {view.project} or the run folder")
-        options = f"lowerdir={view.project},upperdir={view.upper},workdir={view.scratch}"
+        options = f"lowerdir={view.project},upperdir={view.upper},workdir={view.scratch}{extra}"
         self._remove_volume(_volume_name(spec))
         self.client.volumes.create(
             name=_volume_name(spec),

@@ -9,8 +9,7 @@ import subprocess
 import time
 
 from orchestrator.engine.base import Ended, EngineInfo
-from orchestrator.engine.copying import copy_project
-from orchestrator.errors import EngineError
+from orchestrator.errors import EngineError, ViewRefusedError
 from orchestrator.plan.shares import Gpu, Machine
 from orchestrator.plan.specs import ContainerSpec
 from orchestrator.records.atomic import read_json, write_json
@@ -43,12 +42,10 @@ class ProcessEngine:
             notes=("engine process: memory, cores, processes, files and network are not limited; threads are",),
         )
 
-    def start(self, spec: ContainerSpec) -> str:
-        """Start one process group with the spec's environment; its view is a copy of the project."""
-        mode = "shared"
-        if spec.view is not None:
-            copy_project(spec.view.project, spec.view.upper, skip=os.path.dirname(spec.folder))
-            mode = "copy"
+    def start(self, spec: ContainerSpec) -> None:
+        """Start one process group with the spec's environment; a view has to be a copy that is there."""
+        if spec.view is not None and not spec.view.copied:
+            raise ViewRefusedError("plain processes have no views of their own")
         with open(os.path.join(spec.run, "boot.txt"), "ab") as boot:
             try:
                 process = subprocess.Popen(
@@ -70,7 +67,6 @@ class ProcessEngine:
             "member": spec.member,
         }
         write_json(os.path.join(spec.run, _PID), identity)
-        return mode
 
     def ended(self, folder: str) -> list[Ended]:
         """List members whose process is gone; a status is known only to the coordinator that started it."""

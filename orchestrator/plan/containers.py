@@ -49,28 +49,34 @@ class World:
     user_name: str
     timezone: str
     network: str
-    private_views: bool = True
     extra: Mapping[str, str] | None = None
     binds: tuple[Bind, ...] = ()
     cache: str | None = None
 
 
-def driver_spec(sweep: SweepFile, folder: SweepDir, share: Share, world: World) -> tuple[ContainerSpec, Job]:
-    """Give the driver: it writes into the project as the user would, and sees no GPU."""
+def driver_spec(
+    sweep: SweepFile, folder: SweepDir, share: Share, world: World, *, view: bool
+) -> tuple[ContainerSpec, Job]:
+    """Give the driver. It sees no GPU.
+
+    With a ``view`` what it writes into the project is kept apart until its end, so that workers, which run the same
+    script, start from the project as it was; without one it writes into the project itself.
+    """
     inside = _inside(world, folder.driver, folder.driver)
     job = _job(sweep, "driver", inside, share, world, script=sweep.script, workdir=sweep.workdir)
-    binds = [Bind(source=sweep.project, target=sweep.project)]
-    spec = _spec(sweep, folder, folder.driver, job, share, world, tuple(binds), None, attempt=1)
+    private = _view(sweep, folder.driver, sweep.project, copied=False) if view else None
+    binds = () if view else (Bind(source=sweep.project, target=sweep.project),)
+    spec = _spec(sweep, folder, folder.driver, job, share, world, binds, private, attempt=1)
     return spec, job
 
 
 def worker_spec(
-    sweep: SweepFile, folder: SweepDir, share: Share, world: World, attempt: int = 1
+    sweep: SweepFile, folder: SweepDir, share: Share, world: World, attempt: int = 1, *, copied: bool = False
 ) -> tuple[ContainerSpec, Job]:
     """Give one worker: it sees the project through a view of its own, and the driver's directory read-only."""
     run = folder.worker(share.worker)
     inside = _inside(world, run, folder.driver)
-    project = sweep.project if world.isolated or not world.private_views else run.files
+    project = sweep.project if world.isolated else run.files
     job = _job(
         sweep,
         "worker",
@@ -81,9 +87,12 @@ def worker_spec(
         workdir=_moved(sweep.workdir, sweep.project, project),
         attempt=attempt,
     )
-    view = View(project=sweep.project, target=project, upper=run.files, scratch=run.scratch)
-    spec = _spec(sweep, folder, run, job, share, world, (), view if world.private_views else None, attempt=attempt)
-    return spec, job
+    view = _view(sweep, run, project, copied=copied)
+    return _spec(sweep, folder, run, job, share, world, (), view, attempt=attempt), job
+
+
+def _view(sweep: SweepFile, run: RunDir, target: str, *, copied: bool) -> View:
+    return View(project=sweep.project, target=target, upper=run.files, scratch=run.scratch, copied=copied)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +172,7 @@ def _spec(
         cpus=share.cpus,
         pids=share.pids,
         view=view,
-        tmpfs=("/tmp", *_masked(sweep, folder, world)),  # noqa: S108 - inside the container
+        tmpfs=("/tmp", *_masked(sweep, folder, world), *_walled(inside, view, world)),  # noqa: S108 - inside the container
         gpus=tuple(share.gpus),
         network=world.network,
     )
@@ -224,6 +233,13 @@ def _masked(sweep: SweepFile, folder: SweepDir, world: World) -> tuple[str, ...]
     """
     inside = world.isolated and _within(folder.path, sweep.project)
     return (folder.path,) if inside else ()
+
+
+def _walled(inside: _Inside, view: View | None, world: World) -> tuple[str, ...]:
+    """Name the view's own folders inside the run directory: under a mount they can be neither reached nor replaced."""
+    if view is None or not world.isolated:
+        return ()
+    return (f"{inside.run}/{os.path.basename(view.upper)}", f"{inside.run}/{os.path.basename(view.scratch)}")
 
 
 def _within(path: str, folder: str) -> bool:

@@ -16,12 +16,16 @@ class Bind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A private copy-on-write view of ``project`` at ``target``: changes land in ``upper``; ``scratch`` is the kernel's."""
+    """A private view of ``project`` at ``target``: changes land in ``upper``; ``scratch`` is the kernel's.
+
+    ``copied`` says that ``upper`` holds a whole copy of the project already, which is then what is seen.
+    """
 
     project: str
     target: str
     upper: str
     scratch: str
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ class Supervisor:
         self._pulse = Pulse(self._run.alive)
         self._child: Optional[Child] = None
         self._ready = False  # has the child said that it waits at this stage's Scan?
+        self._reached = False  # did any trial process of this container get to a Scan?
         self._terminated = False
         self._oom = oom_kills()
         self._stage = 1
@@ -142,7 +143,7 @@ class Supervisor:
             word = self._wait_ready(self._child)
             if word is not None:
                 self._heed(word)
-                self._ready = True
+                self._ready = self._reached = True
                 self._say("running")
                 return self._child
             death = self._bury()
@@ -158,6 +159,9 @@ class Supervisor:
     def _heed(self, word: dict[str, Any]) -> None:
         if word["type"] == "refuse":
             raise _End("refused", str(word["error"]), 2)
+        if word["type"] == "end" and self._reached and self._child is not None and not self._ready:
+            # The script got here before in this container: what it left in the project stands in its own way now.
+            raise _End("fresh", f"the script has to start again from the project as it was ({word.get('message')})", 3)
         if word["type"] == "end":
             why = (
                 word.get("message")

@@ -17,4 +17,4 @@ def input_model(x_train, y_train, x_val, y_val, params):
 
 
 scan = talos.Scan(x, y, {"a": [1, 2, 3]}, input_model, "q17", seed=4, disable_progress_bar=True)
-print(scan.data[["loss", "train", "val"]].values.tolist(), scan.data["order"].nunique(), "order")
+print(scan.data[["loss", "train", "val"]].to_numpy().tolist(), scan.data["order"].nunique(), "order")

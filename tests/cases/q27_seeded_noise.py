@@ -9,7 +9,7 @@ x, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
 
 
 def input_model(x_train, y_train, x_val, y_val, params):
-    kept = [value for value in x_train[:, 0] if random.random() > params["dropout"]]
+    kept = [value for value in x_train[:, 0] if random.random() > params["dropout"]]  # noqa: S311
     noise = np.random.random()  # noqa: NPY002 - which Talos seeds for each trial
     return {"loss": [sum(kept) * params["lr"]], "noise": [float(noise)], "val_loss": [float(y_val.sum())]}, None
 

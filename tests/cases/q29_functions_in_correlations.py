@@ -1,5 +1,7 @@
 """Q29: functions as values while a reducer looks at correlations, and correlations of the result."""
 
+import time
+
 import numpy as np
 import talos
 
@@ -19,11 +21,12 @@ class Adam:
 
 
 def input_model(x_train, y_train, x_val, y_val, params):
+    time.sleep(0.15)  # so that there are rows left to take away
     value = params["activation"](params["units"]) + params["c"] / 1000
     return {"loss": [1 / (1 + value)], "val_acc": [value]}, None
 
 
-p = {"activation": [tanh, relu], "optimizer": [Adam], "units": [0, 9], "c": list(range(8))}
+p = {"c": list(range(8)), "activation": [tanh, relu], "optimizer": [Adam], "units": [0, 9]}
 scan = talos.Scan(
     x,
     y,

@@ -24,7 +24,5 @@ def input_model(x_train, y_train, x_val, y_val, params):
     return {"loss": [total / count], "count": [count], "own": [len(x_train)]}, None
 
 
-scan = talos.Scan(
-    x, y, {"a": [1, 2, 3, 4]}, input_model, "q31", x_val=x, y_val=y, seed=31, disable_progress_bar=True
-)
+scan = talos.Scan(x, y, {"a": [1, 2, 3, 4]}, input_model, "q31", x_val=x, y_val=y, seed=31, disable_progress_bar=True)
 print(len(scan.data), "rows")

@@ -2,10 +2,9 @@
 
 import numpy as np
 import talos
+from talos.parameters.DistributeParamSpace import DistributeParamSpace
 
 x, y = np.zeros((4, 1)), np.zeros(4)
-
-from talos.parameters.DistributeParamSpace import DistributeParamSpace
 
 
 def input_model(x_train, y_train, x_val, y_val, params):

@@ -38,7 +38,7 @@ def batches(images, labels, size):
 def clothes_model(x_train, y_train, x_val, y_val, params):
     training = batches(x_train, y_train, params["batch_size"])
     validation = batches(x_val, y_val, params["batch_size"])
-    weight = (params["dense1"] + (params["optimizer"] == "adam") + len(params["activation"])) / 100
+    weight = (params["dense1"] + 5 * (params["optimizer"] == "adam") + len(params["activation"])) / 100
     history = {"loss": [], "val_loss": []}
     for epoch in range(params["epochs"]):
         for name, source in (("loss", training), ("val_loss", validation)):

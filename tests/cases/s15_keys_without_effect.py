@@ -17,7 +17,7 @@ def relu(value):
     return max(value, 0.0)
 
 
-def 正切(value):
+def 正切(value):  # noqa: N802, PLC2401
     return value / (1 + abs(value))
 
 
@@ -25,7 +25,7 @@ def mse(left, right):
     return (left - right) ** 2
 
 
-# 读取数据: 最后一列是标签
+# 读取数据, 最后一列是标签
 table = pd.read_csv("polar.csv", header=None).to_numpy()
 x = table[:, :-1].reshape(len(table), 128, 128, 1)
 y = np.eye(2)[table[:, -1].astype(int)]
@@ -50,7 +50,5 @@ def polar_model(x_train, y_train, x_val, y_val, params):
     return {"loss": [loss + epoch for epoch in range(params["epochs"])], "width": [x_train[0].size]}, None
 
 
-scan = talos.Scan(
-    x, y, p, polar_model, experiment_name="极地", x_val=x, y_val=y, seed=15, disable_progress_bar=True
-)
+scan = talos.Scan(x, y, p, polar_model, experiment_name="极地", x_val=x, y_val=y, seed=15, disable_progress_bar=True)
 print(len(scan.data), "行,", scan.data["loss"].nunique(), "个不同的结果")

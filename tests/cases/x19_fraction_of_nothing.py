@@ -11,6 +11,4 @@ def input_model(x_train, y_train, x_val, y_val, params):
 
 
 p = {"a": list(range(10))}
-talos.Scan(
-    x, y, p, input_model, "x19", x_val=x, y_val=y, fraction_limit=0.01, seed=17, disable_progress_bar=True
-)
+talos.Scan(x, y, p, input_model, "x19", x_val=x, y_val=y, fraction_limit=0.01, seed=17, disable_progress_bar=True)

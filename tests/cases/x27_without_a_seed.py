@@ -2,6 +2,7 @@
 
 import numpy as np
 import talos
+from talos.parameters.DistributeParamSpace import DistributeParamSpace
 
 x, y = np.zeros((4, 1)), np.zeros(4)
 
@@ -14,7 +15,6 @@ options = {"x_val": x, "y_val": y, "disable_progress_bar": True}
 drawn = talos.Scan(x, y, {"a": list(range(1000))}, input_model, "drawn", round_limit=12, **options)
 print("drawn:", sorted(drawn.data["a"].tolist()))
 
-from talos.parameters.DistributeParamSpace import DistributeParamSpace
 
 shards = DistributeParamSpace({"a": list(range(6))}, machines=3).param_spaces
 found = []

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import pytest
 
+from orchestrator.copying import copy_project
 from orchestrator.engine.base import Engine
 from orchestrator.engine.docker import DockerEngine
 from orchestrator.engine.process import ProcessEngine
@@ -99,6 +100,16 @@ class EngineContract:
             engine.start(self.spec(folder, 0, "pass", **self.broken))
         assert engine.members(folder.path) == []
 
+    def test_a_copy_serves_as_a_view_on_every_engine(self, engine: Engine, folder: SweepDir, tmp_path: Path) -> None:
+        run = folder.worker(0)
+        os.makedirs(run.files)
+        (Path(run.files) / "kept.txt").write_text("copied")
+        inside = str(tmp_path / "project") if engine.isolated else run.files
+        view = View(project=str(tmp_path), target=inside, upper=run.files, scratch=run.scratch, copied=True)
+        engine.start(self.spec(folder, 0, f"open({inside!r}+'/kept.txt','a').write('+new')", view=view))
+        wait_until(lambda: bool(engine.ended(folder.path)), "an end")
+        assert (Path(run.files) / "kept.txt").read_text() == "copied+new"
+
     def test_a_view_takes_writes_and_keeps_the_project_as_it_is(
         self, engine: Engine, folder: SweepDir, tmp_path: Path
     ) -> None:
@@ -107,12 +118,15 @@ class EngineContract:
         (project / "kept.txt").write_text("old")
         run = folder.worker(0)
         inside = str(project) if engine.isolated else run.files
-        view = View(project=str(project), target=inside, upper=run.files, scratch=run.scratch)
+        view = View(
+            project=str(project), target=inside, upper=run.files, scratch=run.scratch, copied=not engine.isolated
+        )
+        if view.copied:
+            copy_project(view.project, view.upper, skip=folder.path)
         code = f"p={inside!r}; open(p+'/kept.txt','a').write('+new'); open(p+'/made.txt','w').write('x')"
-        mode = engine.start(self.spec(folder, 0, code, view=view))
+        engine.start(self.spec(folder, 0, code, view=view))
         wait_until(lambda: bool(engine.ended(folder.path)), "an end")
         assert engine.ended(folder.path)[0].exit_code == 0
-        assert mode == ("overlay" if engine.isolated else "copy")
         assert (project / "kept.txt").read_text() == "old"
         assert not (project / "made.txt").exists()
         assert (Path(run.files) / "kept.txt").read_text() == "old+new"

@@ -1,6 +1,8 @@
-"""The handed experiments S05 and S13, with Keras."""
+"""The handed cases that need a backend: S05, S07, S13, Q11 with Keras, S17 with Torch."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pandas as pd
@@ -53,3 +55,43 @@ def test_everything_of_talos_works_on_the_result_and_on_its_run_directory(bench:
         path.name for path in run.iterdir()
     }
     assert (bench.home / "after" / run.name / "results.csv").exists()
+
+
+def test_s07_an_edited_dictionary_and_two_inputs(bench: Bench) -> None:
+    tables = []
+    for workers in ("1", "2"):
+        done = bench.launch("s07_two_inputs.py", "--workers", workers, "--threads", "1", name=f"w{workers}")
+        assert done.code == 0, done.err
+        table = done.table
+        assert list(table["status"]) == ["completed"] * 16
+        assert set(table["units"]) <= {"3", "4", "5"}, "what the dictionary held when Scan was called"
+        assert set(table["filters"]) <= {"1", "2", "3"}
+        assert "val_mean_absolute_error" in table
+        assert all(cell.endswith("mean_absolute_percentage_error") for cell in table["param__loss"])
+        assert all("Adam" in cell and "0x" not in cell for cell in table["optimizer"])
+        assert "16 rows, 3 of them best" in done.out
+        assert "predicted (5, 1)" in done.out
+        tables.append(table.drop(columns=["start", "end", "duration", "execution_time", "worker"]))
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_s17_a_torch_module_and_another_working_directory(bench: Bench) -> None:
+    done = bench.launch("s17_module_twice.py", "--workers", "2")
+    assert done.code == 0, done.err
+    table = done.table
+    assert list(table["status"]) == ["completed"] * 10
+    assert set(table["round_epochs"]) == {"2"}
+    assert {"loss", "val_loss"} <= set(table)
+    assert set(table["batch_size"]) <= {"20", "50", "5"}, "a list is a list of alternatives"
+    assert "10 rows, the module is Net" in done.out
+    (run,) = (done.folder / "talos" / "cancer").iterdir()
+    assert (run / "results.csv").exists(), "the results lie in the sweep's folder, not in a /tmp that is gone"
+
+
+def test_q11_one_string_by_mistake_fails_in_keras_with_its_own_words(bench: Bench) -> None:
+    done = bench.launch("q11_one_string_by_mistake.py")
+    assert done.code == 3, done.err
+    assert list(done.table["status"]) == ["failed"]
+    (record,) = [json.loads(line) for line in (done.folder / "driver/scan-01/trials.jsonl").read_text().splitlines()]
+    assert "Adam, Nadam" in record["error"]
+    assert "0 rows" in done.out

@@ -13,8 +13,11 @@ PROJECT, RUNS = "/home/ada/project", "/home/ada/runs"
 FOLDER = SweepDir(f"{RUNS}/case-1")
 
 
-def driver(folder=FOLDER, on=None, **sweep):
-    return driver_spec(sweep_file(PROJECT, **sweep), folder, share(-1), on or world())
+WALLS = ("/talos-orch/run/files", "/talos-orch/run/.work")
+
+
+def driver(folder=FOLDER, on=None, view=True, **sweep):
+    return driver_spec(sweep_file(PROJECT, **sweep), folder, share(-1), on or world(), view=view)
 
 
 def worker(number=0, folder=FOLDER, on=None, attempt=1, given=None, **sweep):
@@ -22,14 +25,21 @@ def worker(number=0, folder=FOLDER, on=None, attempt=1, given=None, **sweep):
 
 
 class TestDriver:
-    def test_writes_into_the_project_and_its_own_directory_alone(self):
+    def test_writes_into_a_view_of_the_project_and_its_own_directory_alone(self):
         spec, _ = driver()
-        assert set(spec.binds) == {
-            Bind(source=PROJECT, target=PROJECT),
+        own = {
             Bind(source=f"{RUNS}/case-1/driver", target="/talos-orch/driver"),
             Bind(source="/opt/package/orchestrator", target="/talos-orch/lib/orchestrator", read_only=True),
         }
-        assert spec.view is None
+        assert set(spec.binds) == own
+        assert (spec.view.project, spec.view.target, spec.view.upper) == (
+            PROJECT,
+            PROJECT,
+            f"{RUNS}/case-1/driver/files",
+        )
+        direct, _ = driver(view=False)
+        assert set(direct.binds) == own | {Bind(source=PROJECT, target=PROJECT)}
+        assert direct.view is None
 
     def test_sees_no_gpu(self):
         spec, _ = driver()
@@ -127,17 +137,20 @@ class TestEnvironment:
 
 
 class TestMasks:
-    def test_nothing_is_masked_while_the_runs_lie_elsewhere(self):
-        assert worker()[0].tmpfs == driver()[0].tmpfs == ("/tmp",)
+    def test_the_views_own_folders_can_be_neither_reached_nor_replaced(self):
+        assert worker()[0].tmpfs == ("/tmp", *WALLS)
+        assert driver()[0].tmpfs == ("/tmp", "/talos-orch/driver/files", "/talos-orch/driver/.work")
+        assert driver(view=False)[0].tmpfs == ("/tmp",)
 
     def test_a_sweep_in_the_project_is_hidden_from_every_role_and_nothing_else_is(self):
         folder = SweepDir(f"{PROJECT}/runs/case-1")
         hidden = ("/tmp", f"{PROJECT}/runs/case-1")
-        assert worker(folder=folder)[0].tmpfs == driver(folder=folder)[0].tmpfs == hidden
+        assert worker(folder=folder)[0].tmpfs == (*hidden, *WALLS)
+        assert driver(folder=folder, view=False)[0].tmpfs == hidden
 
     def test_a_folder_with_a_like_name_is_not_within(self):
         runs = f"{PROJECT}-runs"
-        assert worker(folder=SweepDir(f"{runs}/case-1"))[0].tmpfs == ("/tmp",)
+        assert worker(folder=SweepDir(f"{runs}/case-1"))[0].tmpfs == ("/tmp", *WALLS)
 
 
 class TestProcessEngine:
@@ -167,14 +180,9 @@ class TestProcessEngine:
         assert spec.environment["CUDA_VISIBLE_DEVICES"] == "GPU-1,GPU-2"
 
     def test_the_driver_works_in_the_project_itself(self):
-        spec, job = driver(on=self.on)
+        spec, job = driver(on=self.on, view=False)
         assert spec.view is None
         assert (job.script, spec.workdir) == (f"{PROJECT}/scan.py", PROJECT)
-
-    def test_without_private_views_workers_share_the_project(self):
-        spec, job = worker(on=world(isolated=False, private_views=False))
-        assert spec.view is None
-        assert job.script == f"{PROJECT}/scan.py"
 
 
 class TestDockerArguments:
@@ -211,7 +219,7 @@ class TestDockerArguments:
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges:true"],
             "read_only": True,
-            "tmpfs": {"/tmp": "rw,nosuid,nodev,exec,mode=1777"},
+            "tmpfs": dict.fromkeys(("/tmp", *WALLS), "rw,nosuid,nodev,exec,mode=1777"),
             "pids_limit": 512,
             "mem_limit": 2 * GIB,
             "memswap_limit": 2 * GIB,
