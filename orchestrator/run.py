@@ -186,6 +186,7 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
 
 def remove_scratch(prepared: Prepared, folder: SweepDir) -> None:
     """Delete the work folders that the kernel leaves behind as root, and the process engine's own."""
+    shutil.rmtree(folder.pristine, ignore_errors=True)
     left = []
     for run in (folder.driver, *(folder.worker(number) for number in folder.workers())):
         for path in (run.scratch, os.path.join(run.path, ".home"), os.path.join(run.path, ".tmp")):

@@ -124,8 +124,9 @@ class StagePlan:
     """One ``Scan`` call as the driver saw it, ``plan.json`` of a stage.
 
     ``rows`` is how many rows there are to run; ``selection`` maps them to grid indices; ``space`` describes every key.
-    ``seed`` is the caller's, ``base_seed`` the one in force (trial k is seeded with ``base_seed + k``). ``target`` is
-    ``[metric, threshold, minimize]``, ``deadline`` seconds since the epoch, ``reduction_interval`` completed rows.
+    ``seed`` is the caller's, ``base_seed`` the one in force (trial k is seeded with ``base_seed + k``); ``data`` is a
+    fingerprint of the driver's data. ``target`` is ``[metric, threshold, minimize]``, ``deadline`` seconds since the epoch,
+    ``reduction_interval`` a number of completed rows.
     """
 
     stage: int
@@ -144,6 +145,7 @@ class StagePlan:
     target: Optional[list[Any]] = None
     deadline: Optional[float] = None
     reduction_interval: Optional[int] = None
+    data: Optional[str] = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the file's object."""

@@ -52,6 +52,7 @@ class Coordinator:
         self._ended_totals = Counter[str]()
         self._deaths = Counter[int]()
         self._silent_since: float | None = None
+        self._noted: set[str] = set()
         self.stages = 0
         self.stages_ended = 0
         self.timings: dict[str, float] = {}
@@ -79,8 +80,10 @@ class Coordinator:
             if any(each.member == "driver" for each in ended):
                 break
             if self._is_due("tick", _TICK_EVERY):
+                yield from self._notes()
                 yield self._tick()
             self._clock.sleep(_LOOK_EVERY)
+        yield from self._notes()
         yield from self._script.read()
         self.driver_word = last_word(self._folder.driver) or self._without_word(ended)
         self._mark("script_ended")
@@ -99,6 +102,13 @@ class Coordinator:
             return []
         self._silent_since = None
         return ended
+
+    def _notes(self) -> Iterator[Event]:
+        """Pass on what the workers noticed about the script, each thing once."""
+        for text in self._members.notes():
+            if text not in self._noted:
+                self._noted.add(text)
+                yield Notice(text=text, level="warning")
 
     def _without_word(self, ended: list[Ended]) -> dict[str, Any]:
         code = next(each.exit_code for each in ended if each.member == "driver")

@@ -17,6 +17,7 @@ from orchestrator.records.atomic import read_json, write_json, write_text
 from orchestrator.records.layout import RunDir, SweepDir
 from orchestrator.schema import Job, SweepFile
 
+_LONGEST_NOTE, _MOST_NOTES = 500, 20  # user code can write there too
 _TOGETHER = 8  # starts at a time; each is a handful of engine calls
 
 
@@ -45,6 +46,8 @@ class Members:
             self._start_driver(view=True)
         except ViewRefusedError:
             self.copied = True
+            # The folder of all sweeps, not only this one's, is left out where it lies in the project.
+            copy_project(self._sweep.project, self._folder.pristine, skip=os.path.dirname(self._folder.path))
             with ThreadPoolExecutor(_TOGETHER) as pool:
                 list(pool.map(self._copy, [share.worker for share in self._shares.workers]))
             self._start_driver(view=False)
@@ -55,8 +58,7 @@ class Members:
         self._engine.start(spec)
 
     def _copy(self, number: int) -> None:
-        # The folder of all sweeps, not only this one's, where it lies in the project.
-        copy_project(self._sweep.project, self._folder.worker(number).files, skip=os.path.dirname(self._folder.path))
+        copy_project(self._folder.pristine, self._folder.worker(number).files, skip="")
 
     def start_workers(self, count: int) -> list[int]:
         """Start those of the first ``count`` workers that were never started, all at the same time; their numbers."""
@@ -118,6 +120,18 @@ class Members:
     def last_word(self, number: int) -> dict[str, Any]:
         """Read how a worker says that it ended; empty if it could not say."""
         return last_word(self._folder.worker(number))
+
+    def notes(self) -> list[str]:
+        """List what the workers have noticed about the script."""
+        found: list[str] = []
+        for number in self.attempts:
+            try:
+                beat = read_json(self._folder.worker(number).beat)
+            except (OSError, RecordError):
+                continue
+            notes = beat.get("notes") if isinstance(beat, dict) else None
+            found += [str(note)[:_LONGEST_NOTE] for note in notes[:_MOST_NOTES]] if isinstance(notes, list) else []
+        return found
 
     def ask_to_stop(self) -> None:
         """Have every worker end after the row in hand."""

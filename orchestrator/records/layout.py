@@ -196,6 +196,11 @@ class SweepDir:
         return os.path.join(self.path, "results.csv")
 
     @property
+    def pristine(self) -> str:
+        """The project as it was, while the sweep runs, where the engine gives no views."""
+        return os.path.join(self.path, ".project")
+
+    @property
     def talos(self) -> str:
         """Talos 2 run directories by experiment, each a link into the driver's folder."""
         return os.path.join(self.path, "talos")

@@ -6,6 +6,7 @@ Talos takes any keyword and ignores what it does not know, which silently runs t
 from __future__ import annotations
 
 import difflib
+import sys
 import warnings
 from typing import Any
 
@@ -31,13 +32,17 @@ _RENAMED: dict[str, Any] = {
 }
 
 
+_NAMES = ("dataset_name", "experiment_no")
+
+
 def check_options(options: dict[str, Any], arguments: dict[str, Any]) -> None:
     """Map old names into ``arguments``; InputError for an unknown one, with the closest known name."""
-    if arguments["experiment_name"] is None:
+    named = arguments["experiment_name"] is None
+    if named:
         arguments["experiment_name"] = _old_name(options)
     for name, value in options.items():
         if name in _RENAMED:
-            _rename(name, value, arguments)
+            _rename(name, value, arguments, named=named)
         elif name not in _WITHOUT_EFFECT:
             close = difflib.get_close_matches(name, [*arguments, *_RENAMED, *_WITHOUT_EFFECT], 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -46,16 +51,22 @@ def check_options(options: dict[str, Any], arguments: dict[str, Any]) -> None:
 
 def _old_name(options: dict[str, Any]) -> str:
     """Make the missing experiment_name out of what older Talos releases had instead."""
-    parts = [str(options[name]) for name in ("dataset_name", "experiment_no") if options.get(name)]
+    parts = [str(options[name]) for name in _NAMES if options.get(name)]
     name = "_".join(parts) or "experiment"
     warnings.warn(f"Scan is given no experiment_name; this experiment is called {name!r}", stacklevel=4)
     return name
 
 
-def _rename(name: str, value: Any, arguments: dict[str, Any]) -> None:
+def _talos() -> str:
+    module = sys.modules.get("talos")
+    return f"the one here, {getattr(module, '__version__', 'a stand-in')}" if module else "Talos 2"
+
+
+def _rename(name: str, value: Any, arguments: dict[str, Any], *, named: bool) -> None:
     new = _RENAMED[name]
     if new is None:
-        warnings.warn(f"Scan's {name!r} is of an older Talos and has no effect", stacklevel=4)
+        if not (name in _NAMES and named):
+            warnings.warn(f"Scan's {name!r} is of an older Talos than {_talos()} and has no effect", stacklevel=4)
         return
     warnings.warn(f"Scan's {name!r} is now {new!r}", stacklevel=4)
     if value is not None:

@@ -12,6 +12,7 @@ from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
 from orchestrator.records.trial_log import read_log
 from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
+from orchestrator.scan.drift import fingerprint
 from orchestrator.scan.pulse import Pulse
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import refuse_past
@@ -100,6 +101,7 @@ def make_plan(stage: int, call: ScanCall) -> StagePlan:
         shard_namespace=trials.shard_namespace,
         target=[call.target.metric, call.target.threshold, call.target.minimize] if call.target else None,
         deadline=call.deadline,
+        data=fingerprint(trials.data),
         reduction_interval=call.reduction.interval if call.reduction else None,
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
+from typing import Any
 
 LARGEST_SEED = 2**32
 
@@ -12,6 +14,7 @@ class _Current:
     """The seed of the trial in hand; a backend that is imported in the middle of it is seeded by the import hook."""
 
     seed: int | None = None
+    drawn = 0
 
 
 def seed_everything(value: int) -> None:
@@ -21,6 +24,7 @@ def seed_everything(value: int) -> None:
     """
     value %= LARGEST_SEED
     _Current.seed = value
+    _Current.drawn = 0
     random.seed(value)
     for name in ("numpy", "tensorflow", "torch"):
         seed_backend(name, value)
@@ -38,6 +42,23 @@ def seed_backend(name: str, value: int | None = None) -> None:
         module.random.set_seed(value)
     elif name == "torch" and hasattr(module, "manual_seed"):
         module.manual_seed(value)
+
+
+def pin_default_rng(numpy: Any) -> None:
+    """Have ``numpy.random.default_rng()`` without a seed follow the seed in force, differently each time it is called.
+
+    So every process of a sweep draws the same data, and a row the same numbers wherever it runs.
+    """
+    make = numpy.random.default_rng
+
+    @functools.wraps(make)
+    def default_rng(seed: Any = None) -> Any:
+        if seed is None and _Current.seed is not None:
+            seed = [_Current.seed, _Current.drawn]
+            _Current.drawn += 1
+        return make(seed)
+
+    numpy.random.default_rng = default_rng
 
 
 def row_seed(base: int, row: int) -> int:

@@ -11,6 +11,7 @@ from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import RunDir
 from orchestrator.records.trial_log import read_log
 from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
+from orchestrator.scan.drift import Drift, fingerprint
 from orchestrator.scan.driver import read_outcome_of
 from orchestrator.scan.models import KeepPolicy, ModelStore
 from orchestrator.scan.trial import Trials, run_trial
@@ -55,6 +56,7 @@ class WorkerSession:
             self._line.send({"type": "refuse", "error": str(error)})
             self._line.receive()  # nothing more is asked of this process; the supervisor ends it
             return
+        drift = Drift(trials.data)
         store = self._store(own.trials, own.models) if call.keep else None
         self._line.send({"type": "ready", "stage": self._stage})
         while True:
@@ -63,7 +65,9 @@ class WorkerSession:
                 return
             begun = trials.start(word["row"], word["attempt"])
             self._line.send({"type": "begun", "record": begun.to_json()})
+            drift.before()
             record, _ = run_trial(trials, begun, store)
+            self._notice(drift.after())
             share = self._job.share or {}
             record = replace(record, worker=self._job.worker, device=",".join(share.get("gpus", [])) or "cpu")
             self._line.send({"type": "done", "record": record.to_json()})
@@ -72,6 +76,11 @@ class WorkerSession:
         """Take rows and plain values from the plan; SpaceMismatchError when this script built another space."""
         path = RunDir(self._job.driver).stage(self._stage).plan
         plan = StagePlan.from_json(read_json(path), path)
+        if plan.data is not None and plan.data != fingerprint(trials.data):
+            self._notice(
+                "this worker's data are not the driver's: the script draws or reads them anew each time; "
+                "give its generator a seed, or rows are not comparable"
+            )
         return replace(
             trials,
             domain=trials.domain.adopt(plan.space),
@@ -80,6 +89,10 @@ class WorkerSession:
             interruptible=False,
             shard_namespace=plan.shard_namespace,
         )
+
+    def _notice(self, text: Optional[str]) -> None:
+        if text is not None:
+            self._line.send({"type": "notice", "text": text})
 
     def _store(self, log: str, folder: str) -> ModelStore:
         store = ModelStore(folder, KeepPolicy.parse(self._job.keep_models))

@@ -87,7 +87,7 @@ class BackendLimits:
             "applied": self._applied,
             "backends": {},
         }
-        for name in ("tensorflow", "keras", "torch", "jax"):
+        for name in ("talos", "tensorflow", "keras", "torch", "jax"):
             module = sys.modules.get(name)
             if module is not None and hasattr(module, "__version__"):
                 found["backends"][name] = {"version": str(module.__version__), **_threads(name, module)}

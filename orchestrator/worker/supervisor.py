@@ -46,9 +46,11 @@ class Supervisor:
         self._ready = False  # has the child said that it waits at this stage's Scan?
         self._reached = False  # did any trial process of this container get to a Scan?
         self._terminated = False
+        self._state = "starting"
         self._oom = oom_kills()
         self._stage = 1
         self._times: dict[str, str] = {}
+        self._notes: list[str] = []
 
     def run(self) -> int:
         """Serve; the container's exit status. The last word is in ``ended.json``."""
@@ -72,7 +74,9 @@ class Supervisor:
 
     def _say(self, state: str) -> None:
         self._times[state] = datetime.now(timezone.utc).isoformat()
-        write_json(self._run.beat, {"state": state, "stage": self._stage, "times": self._times})
+        self._state = state
+        word = {"state": state, "stage": self._stage, "times": self._times, "notes": self._notes}
+        write_json(self._run.beat, word)
 
     # -- one stage -----------------------------------------------------------------------------------------------
 
@@ -152,9 +156,16 @@ class Supervisor:
     def _wait_ready(self, child: Child) -> Optional[dict[str, Any]]:
         while True:
             word = child.receive(timeout=1.0)
-            if word is not None or child.ended():
+            if word is not None and word["type"] == "notice":
+                self._take_note(str(word["text"]))
+            elif word is not None or child.ended():
                 return word
             self._check_stop()
+
+    def _take_note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+            self._say(self._state)
 
     def _heed(self, word: dict[str, Any]) -> None:
         if word["type"] == "refuse":
@@ -181,6 +192,8 @@ class Supervisor:
                 record = TrialRecord.from_json(word["record"], "trial process")
                 if (record.row, record.attempt) == (row, attempt):
                     return record
+            elif word is not None and word["type"] == "notice":
+                self._take_note(str(word["text"]))
             elif word is not None:
                 self._heed(word)
             elif child.ended():

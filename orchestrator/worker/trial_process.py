@@ -17,7 +17,7 @@ from orchestrator.records.layout import RunDir
 from orchestrator.scan.driver import DriverSession
 from orchestrator.scan.hooks import install_hooks
 from orchestrator.scan.redirect import install_stand_in, talos_hooks
-from orchestrator.scan.seeding import seed_backend, seed_everything
+from orchestrator.scan.seeding import pin_default_rng, seed_backend, seed_everything
 from orchestrator.scan.serve import WorkerSession
 from orchestrator.scan.session import enter_session
 from orchestrator.schema import Job, Share
@@ -68,7 +68,7 @@ def run_script(job: Job, read: int, write: int, stage: int) -> int:
         session = DriverSession(RunDir(job.driver), job.seed)
     enter_session(session)
     prepare_world(job)
-    install_hooks({**talos_hooks(), **limits.hooks(), **world_hooks(), "numpy": lambda _: seed_backend("numpy")})
+    install_hooks({**talos_hooks(), **limits.hooks(), **world_hooks(), "numpy": _numpy})
     install_stand_in()
     random.seed(job.seed)
     seed_everything(job.seed)
@@ -78,6 +78,11 @@ def run_script(job: Job, read: int, write: int, stage: int) -> int:
     else:
         _report_driver(job, ended, session.scans)
     return int(ended.get("status", 1))
+
+
+def _numpy(module: ModuleType) -> None:
+    seed_backend("numpy")
+    pin_default_rng(module)
 
 
 def _be_the_victim() -> None:

@@ -231,7 +231,7 @@ class TestModels:
 
 class TestArguments:
     def test_old_ones_warn_and_have_no_effect(self, scan):
-        with pytest.warns(UserWarning, match="'dataset_name' is of an older Talos and has no effect"):
+        with pytest.warns(UserWarning, match="'dataset_name' is of an older Talos than .* and has no effect"):
             assert len(scan(dataset_name="iris").data) == 4
 
     def test_renamed_ones_are_taken_over(self, scan):
