@@ -238,6 +238,7 @@ class Job:
     worker: int = -1
     attempt: int = 1
     limits_enforced: bool = True
+    isolated: bool = True
     folder: Optional[str] = None
     share: Optional[dict[str, Any]] = None
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from orchestrator.errors import StoppedError
+from orchestrator.errors import RecordError, StoppedError
 from orchestrator.plan.shards import deal, halves, left_over
 from orchestrator.records import spool
 from orchestrator.records.atomic import write_text
@@ -94,9 +94,17 @@ class Stage:
                 spool.finish(self._aside, chunk)
                 self.dropped |= named
 
+    def _refuse_links(self, worker: int) -> None:
+        """Raise RecordError where user code has put a link in the place of a folder that we write to."""
+        place = self.of(worker)
+        for path in (place.path, place.queue, place.active, place.left):
+            if os.path.islink(path):
+                raise RecordError(f"{path}: the script has replaced this folder by a link; it is not followed")
+
     def read_new(self) -> Iterator[TrialRecord]:
         """Yield the records written since the last look, of all workers that ever had rows."""
         for worker in self.folder.workers():
+            self._refuse_links(worker)
             tail = self._tails.setdefault(worker, TrialTail(self.of(worker).trials))
             for record in tail.read():
                 if record.row in self.records or record.row >= self.plan.rows:

@@ -135,6 +135,7 @@ def _job(
         worker=share.worker,
         attempt=attempt,
         limits_enforced=world.limits_enforced,
+        isolated=world.isolated,
         share=share.to_json(),
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import stat
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from orchestrator.errors import RecordError
@@ -62,3 +64,18 @@ def open_plain(path: str) -> BinaryIO:
         os.close(descriptor)
         raise RecordError(f"{path}: not a plain file, not read")
     return os.fdopen(descriptor, "rb")
+
+
+@contextlib.contextmanager
+def open_folder(root: str, inside: str) -> Iterator[int]:
+    """Open the folder ``inside`` (relative) below ``root`` and give its descriptor; OSError if a link is on the way."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in inside.split(os.sep):
+            deeper = os.open(part, flags, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = deeper
+        yield descriptor
+    finally:
+        os.close(descriptor)

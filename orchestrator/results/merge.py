@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import replace
 
-from orchestrator.records.atomic import write_text
+from orchestrator.records.atomic import open_folder, write_text
 from orchestrator.records.layout import SweepDir
 from orchestrator.records.trial_log import read_log
 from orchestrator.scan.models import KeepPolicy, KeptRows, model_files
@@ -57,24 +57,29 @@ def write_merged(sweep: SweepDir, stage: int, records: Iterable[TrialRecord], ke
 def _copy_model(sweep: SweepDir, stage: int, record: TrialRecord) -> bool:
     if record.model is None:
         return False
-    source, target = sweep.worker(record.worker).stage(stage).models, sweep.driver.stage(stage).models
     names = model_files(record.model)
-    return bool(names) and all(_copy_file(source, target, name) for name in names)
-
-
-def _copy_file(folder: str, target_folder: str, name: str) -> bool:
-    source, target = os.path.join(folder, name), os.path.join(target_folder, name)
+    run = sweep.worker(record.worker)
+    target = sweep.driver.stage(stage).models
     try:
-        # A link left there by user code is not followed: it could name any file of this machine.
-        if name in ("", ".", "..") or not stat.S_ISREG(os.lstat(source).st_mode):
-            return False
-        os.makedirs(target_folder, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(target)
-        try:
-            os.link(source, target, follow_symlinks=False)
-        except OSError:
-            shutil.copyfile(source, target, follow_symlinks=False)
-    except FileNotFoundError:
+        # Step by step from the worker's own folder, following no link: user code may have put one anywhere in there,
+        # and what it leads to would then be readable in the driver.
+        with open_folder(run.path, os.path.relpath(run.stage(stage).models, run.path)) as folder:
+            return bool(names) and all(_copy_file(folder, target, name) for name in names)
+    except OSError:
         return False
+
+
+def _copy_file(folder: int, target_folder: str, name: str) -> bool:
+    if name in ("", ".", "..") or not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        return False
+    os.makedirs(target_folder, exist_ok=True)
+    target = os.path.join(target_folder, name)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(target)
+    try:
+        os.link(name, target, src_dir_fd=folder, follow_symlinks=False)
+    except OSError:  # another file system
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
+        with os.fdopen(descriptor, "rb") as source, open(target, "wb") as copy:
+            shutil.copyfileobj(source, copy)
     return True

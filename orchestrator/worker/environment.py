@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 
@@ -25,6 +26,15 @@ def prepare(job: Job) -> None:
             os.makedirs(path, exist_ok=True)
     _allow_open_files()
     os.chdir(job.workdir)
+
+
+def clear_shared_memory() -> None:
+    """Delete what a dead trial process left in the container's own /dev/shm: it counts against the memory limit."""
+    folder = "/dev/shm"  # noqa: S108 - the container's own
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
 
 
 def _allow_open_files() -> None:

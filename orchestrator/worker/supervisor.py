@@ -20,7 +20,7 @@ from orchestrator.records.trial_log import TrialLog, read_log
 from orchestrator.scan.pulse import Pulse
 from orchestrator.schema import LOST, Job, TrialRecord
 from orchestrator.worker.child import Child, LogFile
-from orchestrator.worker.environment import prepare
+from orchestrator.worker.environment import clear_shared_memory, prepare
 from orchestrator.worker.evidence import Death, explain, oom_kills, peak_container_mib
 
 _LOOK_EVERY = 0.02  # seconds between two looks into an empty queue
@@ -206,7 +206,10 @@ class Supervisor:
         status = self._child.end()
         self._child, self._ready = None, False
         before, self._oom = self._oom, oom_kills()
-        return explain(status, before, self._oom, (self._job.share or {}).get("memory"))
+        death = explain(status, before, self._oom, (self._job.share or {}).get("memory"))
+        if self._job.isolated:
+            clear_shared_memory()  # after the cause is known: a full one is a cause
+        return death
 
     def _lost(self, row: int, attempt: int, begun: Optional[TrialRecord]) -> TrialRecord:
         death = self._bury()
