@@ -27,7 +27,7 @@ from orchestrator.coordinator.events import (
 )
 from orchestrator.scan.objective import choose_metric, rank_key
 from orchestrator.schema import COMPLETED, TrialRecord
-from orchestrator.words import ended_line, printable, show_number, show_seconds, stage_line, trial_line
+from orchestrator.words import ended_line, notice_line, printable, show_number, show_seconds, stage_line, trial_line
 
 
 class View(Protocol):
@@ -114,7 +114,7 @@ class LineView:
         elif isinstance(event, StageEnded):
             self.say(ended_line(event))
         elif isinstance(event, Notice):
-            self.say(event.text)
+            self.say(notice_line(event))
 
     def say(self, text: str) -> None:
         """Write one line to stderr."""
@@ -152,7 +152,7 @@ class LiveView:
             self._pause()
             self.say(ended_line(event))
         elif isinstance(event, Notice):
-            self.say(event.text)
+            self.say(notice_line(event))
 
     def say(self, text: str) -> None:
         """Print a sentence above the table."""

@@ -15,8 +15,8 @@ from orchestrator.errors import EnvironmentNotReadyError, SettingsError
 from orchestrator.inputs import read_environment
 from orchestrator.plan.containers import World
 from orchestrator.plan.mounts import Mounts, named_mounts, parse_mount
-from orchestrator.plan.notebook import notebook_source
-from orchestrator.plan.preflight import Preflight, check_script
+from orchestrator.plan.preflight import Preflight
+from orchestrator.plan.reading import read_script
 from orchestrator.plan.shares import SharePlan, ShareRequest, enough_workers, plan_shares
 from orchestrator.plan.sizes import parse_size
 from orchestrator.project import (
@@ -33,7 +33,6 @@ from orchestrator.scan.models import KeepPolicy
 from orchestrator.schema import SweepFile
 from orchestrator.version import __version__
 
-GENERATED = "notebook.py"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
@@ -65,11 +64,8 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
     """
     KeepPolicy.parse(settings.keep_models)
     script = find_script(settings.script, DEFAULT_SCRIPT, surroundings.folder)
-    source, left_out = read_source(script), tuple[str, ...]()
-    notebook = script.suffix == ".ipynb"
-    if notebook:
-        source, left_out = notebook_source(source, script.name)
-    preflight = check_script(source, script.name, local_modules(script))
+    reading = read_script(read_source(script), str(script), local_modules(script))
+    preflight = reading.preflight
     home = Path(surroundings.environ.get("HOME") or "/")
     project = find_project(script, settings.project, surroundings.folder, home)
     workdir = find_workdir(script, settings.workdir, surroundings.folder, project)
@@ -110,14 +106,14 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
         gid=surroundings.gid,
         shares=[share.to_json() for share in shares.workers],
         options={key: value for key, value in settings.sources.items() if value != "default"},
-        notes=[*left_out, *enough, *mounts.notes, *info.notes, *shares.notes],
+        notes=[*reading.notes, *enough, *mounts.notes, *info.notes, *shares.notes],
         keep_going=settings.keep_going,
-        generated=GENERATED if notebook else None,
+        generated=reading.name,
     )
     world = _world(settings, surroundings, engine, info, mounts)
     return Prepared(
         sweep=sweep, runs=runs, shares=shares, engine=engine, info=info, world=world, preflight=preflight,
-        source=source if notebook else None, request=None if settings.image else request, image=image, image_id=image_id,
+        source=reading.source, request=None if settings.image else request, image=image, image_id=image_id,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from orchestrator.errors import EnvironmentNotReadyError, InputError, ScriptErro
 from orchestrator.plan.sizes import MIB, show_size
 
 _MARKERS = ("talos-orch.toml", "pyproject.toml", "setup.py", "setup.cfg", ".git")
+KINDS = (".py", ".ipynb", ".yaml", ".yml")
 LEAST_FREE = 256 * MIB
 
 
@@ -20,8 +21,8 @@ def find_script(asked: str | None, default: str, folder: Path) -> Path:
     if not path.exists():
         hint = "" if asked else "; name one: talos-orch launch my_scan.py, or script = … in talos-orch.toml"
         raise ScriptError(f"{asked or default}: no such file in {folder}{hint}")
-    if not path.is_file() or path.suffix not in (".py", ".ipynb"):
-        raise ScriptError(f"{asked or default}: not a Python script (.py) or notebook (.ipynb)")
+    if not path.is_file() or path.suffix not in KINDS:
+        raise ScriptError(f"{asked or default}: not a script (.py), notebook (.ipynb) or Talos manifest (.yaml)")
     return Path(os.path.realpath(path))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.coordinator.events import StageBegun, StageEnded
+from orchestrator.coordinator.events import Notice, StageBegun, StageEnded
 from orchestrator.scan.objective import choose_metric, lower_is_better, rank_key
 from orchestrator.schema import COMPLETED, TrialRecord
 
@@ -28,6 +28,11 @@ def ended_line(event: StageEnded) -> str:
     bad = f", {result.failed + result.lost} failed" if result.failed + result.lost else ""
     why = f" ({result.reason})" if result.reason else ""
     return f"Scan {result.stage} {result.status}: {result.completed} of {result.rows} rows completed{bad}{why}"
+
+
+def notice_line(event: Notice) -> str:
+    """Say what was noticed."""
+    return f"warning: {event.text}" if event.level == "warning" else event.text
 
 
 def trial_line(record: TrialRecord) -> str:

@@ -41,10 +41,10 @@ def parse_mount(text: str, folder: str, look: Look) -> Bind:
     if full == "/" or full in _SYSTEM:
         raise SettingsError(f"--mount {text}: the image has its own {full}; name a folder below it")
     real = look(full)
+    if any(_within(place, control) for place in (full, real or full) for control in _CONTROL):
+        raise SettingsError(f"--mount {text}: {real or full} controls this machine and is never mounted")
     if real is None:
         raise SettingsError(f"--mount {text}: {full} is no file or folder of this machine")
-    if any(_within(place, control) for place in (full, real) for control in _CONTROL):
-        raise SettingsError(f"--mount {text}: {real} controls this machine and is never mounted")
     return Bind(source=full, target=full, read_only=mode == "ro")
 
 

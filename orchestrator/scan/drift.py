@@ -7,7 +7,7 @@ import sys
 import types
 from typing import Any
 
-_LARGEST = 100_000  # characters of a value's text that are looked at
+_LARGEST = 20_000  # characters of a value's text that are looked at
 _SAMPLE = 1 << 16  # bytes of an array
 _PLAIN = (bool, int, float, str, list, dict, set, tuple)
 
@@ -60,9 +60,28 @@ def _text_of(value: Any) -> str | None:
         content = (
             value if isinstance(value, _PLAIN) else {k: v for k, v in vars(value).items() if not k.startswith("__")}
         )
-        text = repr(content)
-        return text if len(text) <= _LARGEST else None
+        return repr(content) if _weight(content, _LARGEST) <= _LARGEST else None
     return None
+
+
+def _weight(value: Any, most: int) -> int:
+    """Estimate the characters of a value's text, giving up beyond ``most``: writing out 60 MB to compare it costs them."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value)
+    if isinstance(value, dict):
+        parts: Any = [*value.keys(), *value.values()] if len(value) <= most else None
+    elif isinstance(value, (list, tuple, set)):
+        parts = value if len(value) <= most else None
+    else:
+        return 20
+    if parts is None:
+        return most + 1
+    total = 2
+    for part in parts:
+        total += _weight(part, most - total)
+        if total > most:
+            return total
+    return total
 
 
 def fingerprint(value: Any) -> str:

@@ -120,11 +120,15 @@ class ParamSpace(RowRemoval):
         self.round_counter += 1
         return values
 
+    def choose(self, selection: Selection) -> None:
+        """Visit exactly the rows of ``selection``, in its order, instead of those that the limits give."""
+        self._selection = selection
+
     def _keep(self, condition: Callable[[dict[str, Any]], Any]) -> None:
         done = self.round_counter
         indices = [self.selection[position] for position in range(self.size)]
         stay = [index for index in indices[done:] if condition(self.domain.at(index))]
-        self._selection = Selection.from_json({"kind": "list", "indices": indices[:done] + stay})
+        self.choose(Selection.from_json({"kind": "list", "indices": indices[:done] + stay}))
 
     def _round_parameters_todict(self, values: Iterable[Any]) -> dict[str, Any]:
         return dict(zip(self.param_keys, values))

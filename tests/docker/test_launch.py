@@ -355,7 +355,7 @@ def test_a_worker_sees_no_other_worker_and_cannot_change_the_driver(bench: Bench
         "import os, talos\n"
         "def model(x, y, xv, yv, p):\n"
         "    seen = sorted(os.listdir('/talos-orch'))\n"
-        "    runs = os.listdir('runs')\n"
+        "    runs = os.listdir('runs/sweep')\n"
         "    try:\n"
         "        open('/talos-orch/driver/x', 'w')\n"
         "        wrote = 1.0\n"

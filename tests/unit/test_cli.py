@@ -88,7 +88,10 @@ class TestBadInput:
 
     def test_something_else_than_python(self, run, command, tmp_path):
         (tmp_path / "scan.txt").write_text("{}")
-        assert self.refused(run, command, "scan.txt") == "scan.txt: not a Python script (.py) or notebook (.ipynb)"
+        assert (
+            self.refused(run, command, "scan.txt")
+            == "scan.txt: not a script (.py), notebook (.ipynb) or Talos manifest (.yaml)"
+        )
 
     def test_a_notebook_that_is_none(self, run, command, tmp_path):
         (tmp_path / "scan.ipynb").write_text("{}")

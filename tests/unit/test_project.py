@@ -51,7 +51,7 @@ class TestFindScript:
         (tmp_path / "folder.py").mkdir()
         if name != "folder.py":
             place(tmp_path / name)
-        with pytest.raises(ScriptError, match="not a Python script"):
+        with pytest.raises(ScriptError, match="not a script"):
             find_script(name, "experiment.py", tmp_path)
 
 

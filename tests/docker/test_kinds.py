@@ -1,0 +1,83 @@
+"""What else than a script can be launched: notebooks, Talos's single-file definitions, its YAML manifests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import Bench
+
+DEFINITION = """import random
+
+def params():
+    return {'neurons': [8, 16], 'rate': [.001, .01], 'activation': ['relu', 'tanh']}
+
+def prep(data, round_params):
+    return {'factor': 2.0}
+
+def model(data, round_params):
+    return {'val_loss': data['factor'] * round_params['neurons'] * round_params['rate'] + random.random() / 100}
+"""
+MANIFEST = """schema_version: "1.0"
+metadata:
+  name: first
+  mode: development
+sfd:
+  module: first_sfd.py
+  objective: {metric: val_loss, direction: min}
+  params:
+    neurons: [4, 8, 12]
+uel:
+  seed: 42
+  round_limit: 7
+  search_strategy: {type: SEARCH}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _image(cpu_image: str) -> None:
+    """Every test here starts containers."""
+
+
+def test_a_notebook_runs_without_its_magics(bench: Bench) -> None:
+    cells = [
+        "%matplotlib inline\nimport talos\n!pip list",
+        "def model(x, y, xv, yv, p):\n    return {'loss': [p['a'] * 1.0]}, None",
+        "scan = talos.Scan([1], [1], {'a': [1, 2]}, model, 'nb', x_val=[1], y_val=[1], multi_input=True)\nprint(len(scan.data))",
+    ]
+    document = {"nbformat": 4, "cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    (bench.home / "nb.ipynb").write_text(json.dumps(document))
+    done = bench.launch("nb.ipynb")
+    assert done.code == 0, done.err
+    assert done.out == "2\n"
+    assert "'!pip list' is left out" in done.err
+
+
+def test_a_definition_runs_on_every_row_of_its_grid_in_talos_order(bench: Bench) -> None:
+    (bench.home / "first_sfd.py").write_text(DEFINITION)
+    done = bench.launch("first_sfd.py")
+    assert done.code == 0, done.err
+    rows = list(zip(done.table["activation"], done.table["rate"], done.table["neurons"]))
+    assert len(rows) == 8
+    assert rows[:3] == [("relu", "0.001", "8"), ("tanh", "0.001", "8"), ("relu", "0.001", "16")]
+
+
+@pytest.mark.backend
+@pytest.mark.parametrize("search", ["grid", "random"])
+def test_a_manifest_gives_what_talos_run_gives(bench: Bench, search: str) -> None:
+    pytest.importorskip("talos", reason="talos run is what it is compared with (make venv)")
+    (bench.home / "first_sfd.py").write_text(DEFINITION)
+    (bench.home / "first.yaml").write_text(MANIFEST.replace("SEARCH", search))
+    done = bench.launch("first.yaml")
+    assert done.code == 0, done.err
+    talos = Path(sys.executable).with_name("talos")
+    subprocess.run([talos, "run", "--no-progress-bar", "first.yaml"], cwd=bench.home, check=True, capture_output=True)
+    (path,) = (bench.home / "results/dev").glob("*/results.csv")
+    theirs = pd.read_csv(path, dtype=str)
+    same = ["val_loss", "_trial_id", "_param_hash", "activation", "rate", "neurons"]
+    pd.testing.assert_frame_equal(done.table[same], theirs[same])
