@@ -9,11 +9,12 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 from orchestrator.coordinator.clock import Clock
-from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, Tick, TrialDone, WorkerView
+from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, TrialDone
 from orchestrator.coordinator.limits import StageLimits
 from orchestrator.coordinator.members import Members, last_word, worker_spec_name
 from orchestrator.coordinator.outputs import ScriptOutput
-from orchestrator.coordinator.stage import Stage, Tally
+from orchestrator.coordinator.picture import look
+from orchestrator.coordinator.stage import Stage
 from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
 from orchestrator.errors import ContractError, EngineError, InputError, StoppedError
@@ -48,7 +49,6 @@ class Coordinator:
         self._draining = False
         self._script = ScriptOutput(folder.driver)
         self._due: dict[str, float] = {}
-        self._device = {share["worker"]: ",".join(share["gpus"]) or "cpu" for share in sweep.shares}
         self._ended_totals = Counter[str]()
         self._deaths = Counter[int]()
         self._silent_since: float | None = None
@@ -81,7 +81,7 @@ class Coordinator:
                 break
             if self._is_due("tick", _TICK_EVERY):
                 yield from self._notes()
-                yield self._tick()
+                yield look(self._stage, self._members, self.stages)
             self._clock.sleep(_LOOK_EVERY)
         yield from self._notes()
         yield from self._script.read()
@@ -282,37 +282,6 @@ class Coordinator:
                 if self._clock.steady() > deadline:
                     raise
                 self._clock.sleep(1.0)
-
-    def _tick(self) -> Tick:
-        stage = self._stage
-        if stage is None:
-            return Tick(stage=self.stages, rows=0, done=0, failed=0)
-        views = []
-        for number in sorted(self._members.attempts):
-            tally = stage.tallies.get(number, Tally())
-            current = stage.current_row(number)
-            state = self._state_of(number, current)
-            views.append(
-                WorkerView(
-                    worker=number, device=self._device[number], state=state, done=tally.done, failed=tally.failed,
-                    left=stage.rows_left(number), current=current,
-                )
-            )  # fmt: skip
-        failed = len(stage.records) - stage.completed
-        return Tick(
-            stage=self.stages,
-            rows=stage.plan.rows,
-            done=len(stage.records),
-            failed=failed,
-            workers=tuple(views),
-        )
-
-    def _state_of(self, number: int, current: int | None) -> str:
-        if number not in self._members.alive:
-            return "ended"
-        if not os.path.exists(self._folder.worker(number).limits):
-            return "starting"
-        return "running" if current is not None else "waiting"
 
 
 def _cause(ended: Ended) -> tuple[str, str]:

@@ -121,6 +121,14 @@ class Members:
         """Read how a worker says that it ended; empty if it could not say."""
         return last_word(self._folder.worker(number))
 
+    def device(self, number: int) -> str:
+        """Name a worker's device, for people."""
+        return self._shares.workers[number].device
+
+    def is_ready(self, number: int) -> bool:
+        """Say whether a worker has got as far as its Scan: it then writes down what limits hold."""
+        return os.path.exists(self._folder.worker(number).limits)
+
     def notes(self) -> list[str]:
         """List what the workers have noticed about the script."""
         found: list[str] = []

@@ -62,7 +62,7 @@ def test_a_definition_runs_on_every_row_of_its_grid_in_talos_order(bench: Bench)
     (bench.home / "first_sfd.py").write_text(DEFINITION)
     done = bench.launch("first_sfd.py")
     assert done.code == 0, done.err
-    rows = list(zip(done.table["activation"], done.table["rate"], done.table["neurons"]))
+    rows = list(zip(done.table["activation"], done.table["rate"], done.table["neurons"], strict=True))
     assert len(rows) == 8
     assert rows[:3] == [("relu", "0.001", "8"), ("tanh", "0.001", "8"), ("relu", "0.001", "16")]
 
