@@ -5,6 +5,7 @@ An image is named by its content: where the tag is there, nothing is built, down
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tarfile
 import tempfile
@@ -16,7 +17,7 @@ from orchestrator.engine.image_base import base_python, find_image, prepare_base
 from orchestrator.engine.image_recipe import ImageRequest, content_hash, image_tag, recipe_files
 from orchestrator.engine.image_wheels import fetch_wheels, host_python, settings_for_stage
 from orchestrator.engine.translate import engine_errors, one_line
-from orchestrator.errors import ImageError
+from orchestrator.errors import EngineError, ImageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +33,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # What the builder says about itself rather than about the image.
 _NOISE = re.compile(
     r"^(--->|Removing intermediate|Successfully (built|tagged|un)|\[Warning\]|Processing |Attempting |"
-    r"Found existing|Uninstalling|Looking in )"
+    r"Found existing|Uninstalling|Looking in |Requirement already|Installing collected|[IW]\d{4} |"
+    r"WARNING: All log messages|Step \d+/\d+ : (ARG|LABEL|ENV))"
 )
 
 
@@ -152,7 +154,8 @@ def _build(
                 say(line)
     finally:
         # The build stage holds every wheel once more, and the next build of this content will not happen.
-        with engine_errors("remove the build stage"):
+        # A prune that somebody else runs at this moment refuses ours; the image is built all the same.
+        with contextlib.suppress(EngineError), engine_errors("remove the build stage"):
             stage = f"talos-orch.stage={arguments['STAGE']}"
             client.images.prune(filters={"dangling": True, "label": stage})
 
