@@ -1,7 +1,7 @@
 """Settings: flags over environment (``TALOS_ORCH_…``) over file over defaults, each value with where it came from.
 
 The file is ``talos-orch.toml``, or ``[tool.talos-orch]`` in ``pyproject.toml``, in the working directory. This module and
-``cli.py`` are the only ones that look at the environment.
+``cli`` are the only ones that look at the environment.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def remove_scratch(prepared: Prepared, folder: SweepDir) -> None:
     """Delete the work folders that the kernel leaves behind as root, and the process engine's own."""
     shutil.rmtree(folder.pristine, ignore_errors=True)
     left = []
-    for run in (folder.driver, *(folder.worker(number) for number in folder.workers())):
+    for run in folder.roles():
         for path in (run.scratch, os.path.join(run.path, ".home"), os.path.join(run.path, ".tmp")):
             shutil.rmtree(path, ignore_errors=True)
         if os.path.exists(run.scratch):

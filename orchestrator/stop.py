@@ -51,11 +51,11 @@ def clean_leftovers(runs: Path, around: Surroundings, *, everywhere: bool, remov
         if is_watched(folder):
             continue
         found = [(engine, engine.members(path)) for engine in engines]
-        scratch = [number for number in folder.workers() if os.path.exists(folder.worker(number).scratch)]
+        scratch = [os.path.basename(run.path) for run in folder.roles() if os.path.exists(run.scratch)]
         names = [f"{member}" for _, members in found for member in members]
         if not names and not scratch:
             continue
-        what = ", ".join([*names, *(f"work folder of worker {number}" for number in scratch)])
+        what = ", ".join([*names, *(f"work folder of {name}" for name in scratch)])
         lines.append(f"{'removed' if remove else 'would remove'}: {folder.path}: {what}")
         if remove:
             for engine, members in found:
@@ -70,10 +70,9 @@ def clean_leftovers(runs: Path, around: Surroundings, *, everywhere: bool, remov
 
 def _erase(engine: Engine, folder: SweepDir) -> None:
     left = []
-    for number in folder.workers():
-        scratch = folder.worker(number).scratch
-        shutil.rmtree(scratch, ignore_errors=True)
-        if os.path.exists(scratch):
-            left.append(os.path.relpath(scratch, folder.path))
+    for run in folder.roles():
+        shutil.rmtree(run.scratch, ignore_errors=True)
+        if os.path.exists(run.scratch):
+            left.append(os.path.relpath(run.scratch, folder.path))
     if left:
         erase_scratch(engine, read_sweep(folder).image_id, folder.path, left)

@@ -17,7 +17,7 @@ from orchestrator.coordinator.picture import look
 from orchestrator.coordinator.stage import Stage
 from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
-from orchestrator.errors import ContractError, EngineError, InputError, StoppedError
+from orchestrator.errors import ContractError, EngineError, InputError, RecordError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import frame_of, write_tables
@@ -65,7 +65,9 @@ class Coordinator:
         self._members.start_driver()
         self._mark("driver_started")
         if self._members.copied:
-            yield Notice(text="each worker has a copy of the project, since this engine gives no view of it")
+            yield Notice(
+                text="each worker has a copy of the project and the driver works in it, since this engine gives no views"
+            )
         while True:
             if self._is_due("beat", _BEAT_EVERY):
                 self._members.beat()
@@ -271,6 +273,9 @@ class Coordinator:
         grace = 0.0 if self._switch.level >= KILL else 2.0
         self._insist(lambda: self._members.end(grace=grace))
         self._insist(self._members.clean)
+        if self._stage is not None:  # it was cut off: what was recorded meanwhile counts all the same
+            with contextlib.suppress(RecordError, OSError):
+                list(self._stage.read_new())
 
     def _insist(self, ask: Callable[[], _T]) -> _T:
         """Ask the engine again for a while if it does not answer: what runs must not be left behind."""

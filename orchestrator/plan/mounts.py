@@ -65,6 +65,8 @@ def named_mounts(paths: tuple[str, ...], workdir: str, project: str, home: str, 
         full, real = _there(name, look)
         if full is None or real is None:
             continue
+        if full != name and _within(project, full):
+            continue  # nothing of that name is there, and its folder would be all around the project
         if any(_within(place, project) or _within(home, place) or _is_system(place) for place in {full, real}):
             continue
         if full not in binds and not any(_within(full, other) for other in binds):

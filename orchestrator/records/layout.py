@@ -219,6 +219,10 @@ class SweepDir:
         """Give worker ``number``'s run directory (from 0)."""
         return RunDir(os.path.join(self.workers_path, f"{number:02d}"))
 
+    def roles(self) -> list[RunDir]:
+        """List the run directories of the driver and of every worker that is there."""
+        return [self.driver, *(self.worker(number) for number in self.workers())]
+
     def workers(self) -> list[int]:
         """List the worker numbers that are there, in order."""
         try:

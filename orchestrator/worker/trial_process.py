@@ -111,7 +111,8 @@ def _run_main(job: Job) -> dict[str, Any]:
         }
     except OrchestratorError as error:
         line = _line_in(job.script, error)
-        place = f"{os.path.basename(job.script)}:{line}: " if line else ""
+        # A line of a file that was made for something else than a script would mean nothing to anybody.
+        place = f"{os.path.basename(job.script)}:{line}: " if line and not job.folder else ""
         return {"kind": "input", "message": f"{place}{error}", "status": error.exit_code}
     except BaseException as error:  # noqa: BLE001 - the script's own failure is reported, not passed on
         _print_user_traceback(error)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import docker
 import pandas as pd
 import pytest
 
-from tests.conftest import Bench, Done
+from tests.conftest import Bench, Done, recorded_rows, wait_until
 from tests.examples.conftest import OURS, TIMES
 
 NAMES = ["iris_torch", "digits_torch", "iris_keras"]
@@ -68,3 +69,21 @@ def test_without_kept_models_the_best_is_trained_again(examples: Bench) -> None:
     assert without.code == 0, without.err
     assert "training that row again" in without.err
     assert without.out == with_model.out
+
+
+@pytest.mark.parametrize("name", ["digits_torch", "iris_keras"])
+def test_an_interrupted_sweep_gives_the_same_table(examples: Bench, plain_talos, name: str) -> None:
+    """A worker's container is killed in the middle; its rows go to the other and to its replacement."""
+    plain, _ = plain_talos(name)
+    process = examples.start(f"{name}.py", "--workers", "2", "--threads", "1")
+    client = docker.from_env()
+    labels = {"label": [f"talos-orch.folder={examples.runs / 'sweep'}", "talos-orch.member=w01"]}
+    wait_until(lambda: recorded_rows(examples.runs / "sweep") >= 3, "three rows")
+    (container,) = client.containers.list(filters=labels)
+    container.kill()
+    wait_until(lambda: any(each.id != container.id for each in client.containers.list(filters=labels)), "a replacement")
+    client.close()
+    done = examples.finish(process)
+    check_finished(done, len(plain))
+    assert "worker 1 ended" in done.err
+    pd.testing.assert_frame_equal(comparable(done.table), comparable(plain))

@@ -98,3 +98,11 @@ def test_a_link_into_a_system_folder_is_not_followed_there():
     assert sources(named_mounts(("/data/x",), *HERE, lambda _: "/run/docker.sock")) == []
     with pytest.raises(SettingsError, match="never mounted"):
         parse_mount("/data/x", "/home/ada", lambda _: "/run/docker.sock")
+
+
+def test_a_name_that_leads_nowhere_does_not_mount_what_is_around_the_project():
+    assert sources(named("../../nothing", there={"/home/ada", "/home"})) == []
+    assert (
+        sources(named_mounts(("../nothing",), "/srv/project", "/srv/project", "/home/ada", {"/srv": "/srv"}.get)) == []
+    )
+    assert sources(named_mounts(("..",), "/srv/project", "/srv/project", "/home/ada", {"/srv": "/srv"}.get)) == ["/srv"]

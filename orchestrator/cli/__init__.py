@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
+from orchestrator.cli.options import ScriptCommand, launch_options, script_arguments
 from orchestrator.errors import OrchestratorError
 from orchestrator.version import __version__
 
@@ -40,59 +41,17 @@ def _guard(function: _F) -> _F:
             write_error(str(error))
             sys.exit(error.exit_code)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that Python's own flush at exit is quiet
+            _nobody_reads()
             sys.exit(0)
 
     return wrapped  # type: ignore[return-value]
 
 
-_LAUNCH_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("-w", "--workers", type=int, help="How many workers (default: one per GPU, or 2)."),
-    click.option("--gpus", help="GPUs to use: 0,1 or UUIDs or all; none (the default) runs on the CPU."),
-    click.option("--name", help="The sweep's name (default: script and time)."),
-    click.option("--runs", help="Folder of all sweeps (default: ./runs)."),
-    click.option("--engine", type=click.Choice(["docker", "process"]), help="Where workers run (default: docker)."),
-    click.option("--image", help="Worker image of your own: Python 3.9 or newer and a backend."),
-    click.option("--backend", type=click.Choice(["tensorflow", "torch", "both"]), help="Which of our images."),
-    click.option("--build/--no-build", default=None, help="Build our image when it is missing (default: build)."),
-    click.option("--memory", help="Memory of each worker, such as 4g (default: an even share)."),
-    click.option("--cpus", type=float, help="Cores of each worker (default: an even share)."),
-    click.option("--threads", type=int, help="Threads of each worker (default: its whole cores, at least 1)."),
-    click.option("--shm-size", help="Shared memory of each worker, such as 1g (default: a quarter of its memory)."),
-    click.option("--seed", type=int, help="Seed where the script gives Scan none (default: 0)."),
-    click.option("--keep-models", help="best[:N], all or none (default: best:10, by each metric)."),
-    click.option("--project", help="Folder that the containers see (default: around the script)."),
-    click.option("--workdir", help="The script's working directory (default: its own folder)."),
-    click.option("--network", type=click.Choice(["bridge", "none"]), help="Network of the containers (default: bridge)."),
-    click.option("--python", help="Interpreter for --engine process (default: this one)."),
-    click.option("--env-file", multiple=True, metavar="FILE", help="File of KEY=VALUE lines."),
-    click.option("--secret", multiple=True, metavar="NAME=FILE", help="File seen as /run/secrets/NAME, read-only."),
-    click.option("--mount", multiple=True, metavar="PATH[:ro|rw]", help="Folder or file seen at the same path inside."),
-    click.option("--keep-going", is_flag=True, default=None, help="Go on although the first rows all fail alike."),
-    click.option("-e", "--env", multiple=True, metavar="KEY[=VALUE]", help="Environment variable for the script."),
-)  # fmt: skip
-
-
-class _ScriptCommand(click.Command):
-    """What stands after ``--`` are the script's arguments, also when the script itself is named elsewhere."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the script's arguments out before click looks."""
-        if "--" in args:
-            cut = args.index("--")
-            args, ctx.meta["arguments"] = args[:cut], tuple(args[cut + 1 :])
-        return super().parse_args(ctx, args)
-
-
-def _script_arguments(given: tuple[str, ...]) -> tuple[str, ...]:
-    rest: tuple[str, ...] = click.get_current_context().meta.get("arguments", ())
-    return (*given, *rest)
-
-
-def _launch_options(function: _F) -> _F:
-    for option in reversed(_LAUNCH_OPTIONS):
-        function = option(function)
-    return function
+def _nobody_reads() -> None:
+    """Let what is still to be written go nowhere, Python's own flush at exit included."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
 
 
 def _surroundings_and_settings(options: dict[str, Any]) -> tuple[Any, Any]:
@@ -113,8 +72,8 @@ def main() -> None:
     """
 
 
-@main.command(cls=_ScriptCommand, epilog=EXIT_CODES)
-@_launch_options
+@main.command(cls=ScriptCommand, epilog=EXIT_CODES)
+@launch_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per event on stdout.")
 @click.argument("script", required=False)
 @click.argument("arguments", nargs=-1)
@@ -135,15 +94,18 @@ def launch(script: str | None, arguments: tuple[str, ...], as_json: bool, **opti
     _press_on_signals(switch, view.say)
     clock = Clock(steady=time.monotonic, wall=_now, sleep=time.sleep, started=_STARTED)
     try:
-        finished = run_launch(settings, around, _script_arguments(arguments), switch, clock, view.show, view.say)
+        finished = run_launch(settings, around, script_arguments(arguments), switch, clock, view.show, view.say)
     except KeyboardInterrupt:
         view.say("stopped before anything was started")
         sys.exit(130)
     finally:
         view.close()
-    _summarise(finished, view, as_json=as_json)
-    if finished.message is not None and finished.exit_code not in (0, 3):
-        write_error(finished.message)
+    try:
+        _summarise(finished, view, as_json=as_json)
+        if finished.message is not None and finished.exit_code not in (0, 3):
+            write_error(finished.message)
+    except BrokenPipeError:
+        _nobody_reads()
     sys.exit(finished.exit_code)
 
 
@@ -175,8 +137,8 @@ def _summarise(finished: Any, view: Any, *, as_json: bool) -> None:
         view.say(line)
 
 
-@main.command(cls=_ScriptCommand)
-@_launch_options
+@main.command(cls=ScriptCommand)
+@launch_options
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
 @click.argument("script", required=False)
 @click.argument("arguments", nargs=-1)
@@ -189,7 +151,7 @@ def plan(script: str | None, arguments: tuple[str, ...], as_json: bool, **option
 
     around, settings = _surroundings_and_settings({"script": script, **options})
     stamp = _now()[:19].replace("-", "").replace(":", "").replace("T", "-")
-    write_data(plan_text(prepare(settings, around, _script_arguments(arguments), stamp), as_json=as_json))
+    write_data(plan_text(prepare(settings, around, script_arguments(arguments), stamp), as_json=as_json))
 
 
 @main.command()
@@ -322,7 +284,3 @@ def clean(yes: bool, runs: str | None) -> None:
     folder = Path(os.path.realpath(_runs_folder(runs)))
     for line in clean_leftovers(folder, read_surroundings(os.environ), everywhere=runs is None, remove=yes):
         click.echo(line)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,60 @@
+"""The options of ``launch`` and ``plan``, and what stands after ``--``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_LAUNCH_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("-w", "--workers", type=int, help="How many workers (default: one per GPU, or 2)."),
+    click.option("--gpus", help="GPUs to use: 0,1 or UUIDs or all; none (the default) runs on the CPU."),
+    click.option("--name", help="The sweep's name (default: script and time)."),
+    click.option("--runs", help="Folder of all sweeps (default: ./runs)."),
+    click.option("--engine", type=click.Choice(["docker", "process"]), help="Where workers run (default: docker)."),
+    click.option("--image", help="Worker image of your own: Python 3.9 or newer and a backend."),
+    click.option("--backend", type=click.Choice(["tensorflow", "torch", "both"]), help="Which of our images."),
+    click.option("--build/--no-build", default=None, help="Build our image when it is missing (default: build)."),
+    click.option("--memory", help="Memory of each worker, such as 4g (default: an even share)."),
+    click.option("--cpus", type=float, help="Cores of each worker (default: an even share)."),
+    click.option("--threads", type=int, help="Threads of each worker (default: its whole cores, at least 1)."),
+    click.option("--shm-size", help="Shared memory of each worker, such as 1g (default: a quarter of its memory)."),
+    click.option("--seed", type=int, help="Seed where the script gives Scan none (default: 0)."),
+    click.option("--keep-models", help="best[:N], all or none (default: best:10, by each metric)."),
+    click.option("--project", help="Folder that the containers see (default: around the script)."),
+    click.option("--workdir", help="The script's working directory (default: its own folder)."),
+    click.option("--network", type=click.Choice(["bridge", "none"]), help="Network of the containers (default: bridge)."),
+    click.option("--python", help="Interpreter for --engine process (default: this one)."),
+    click.option("--env-file", multiple=True, metavar="FILE", help="File of KEY=VALUE lines."),
+    click.option("--secret", multiple=True, metavar="NAME=FILE", help="File seen as /run/secrets/NAME, read-only."),
+    click.option("--mount", multiple=True, metavar="PATH[:ro|rw]", help="Folder or file seen at the same path inside."),
+    click.option("--keep-going", is_flag=True, default=None, help="Go on although the first rows all fail alike."),
+    click.option("-e", "--env", multiple=True, metavar="KEY[=VALUE]", help="Environment variable for the script."),
+)  # fmt: skip
+
+
+class ScriptCommand(click.Command):
+    """What stands after ``--`` are the script's arguments, also when the script itself is named elsewhere."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the script's arguments out before click looks."""
+        if "--" in args:
+            cut = args.index("--")
+            args, ctx.meta["arguments"] = args[:cut], tuple(args[cut + 1 :])
+        return super().parse_args(ctx, args)
+
+
+def script_arguments(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the script's own arguments: those given, and what stood after ``--``."""
+    rest: tuple[str, ...] = click.get_current_context().meta.get("arguments", ())
+    return (*given, *rest)
+
+
+def launch_options(function: _F) -> _F:
+    """Give a command every option of a launch."""
+    for option in reversed(_LAUNCH_OPTIONS):
+        function = option(function)
+    return function
