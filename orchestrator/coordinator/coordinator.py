@@ -146,11 +146,14 @@ class Coordinator:
         self._mark("planned")
         asked = len(self._sweep.shares)
         count = min(asked, plan.rows)
-        if count < asked:
+        if 0 < count < asked:
             yield Notice(text=f"{asked} workers asked for and {plan.rows} rows to run: {count} workers are enough")
-        if self._draining:
+        if self._draining or plan.rows == 0:
             stage = Stage(plan=plan, folder=self._folder, workers=[])
-            yield from self._finish(stage, "paused", "stopped before this Scan")
+            ending = (
+                ("paused", "stopped before this Scan") if self._draining else ("complete", "there are no rows to run")
+            )
+            yield from self._finish(stage, *ending)
             return
         started = self._members.start_workers(count)
         workers = sorted(self._members.alive)[:count] if self._members.alive else started

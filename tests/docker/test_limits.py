@@ -143,3 +143,17 @@ def test_unknown_arguments_are_refused_and_old_ones_mapped(bench: Bench) -> None
     assert done.code == 0, done.err
     assert len(done.table) == 2
     assert "is now 'fraction_limit'" in done.err
+
+
+def test_a_shard_without_rows_gives_a_table_without_rows(bench: Bench) -> None:
+    script = write(
+        bench,
+        "shards = talos.parameters.DistributeParamSpace.DistributeParamSpace({'a': [1, 2]}, machines=3, seed=1).param_spaces\n"
+        "for shard in shards.values():\n"
+        "    print(scan(shard).data.shape[0], end=' ')\n",
+    )
+    text = (bench.home / script).read_text()
+    (bench.home / script).write_text("import talos.parameters.DistributeParamSpace\n" + text)
+    done = bench.launch(script)
+    assert done.code == 0, done.err
+    assert done.out.split() == ["1", "1", "0"]
