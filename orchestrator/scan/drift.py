@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+import os
 import sys
 import types
 from typing import Any
 
 _LARGEST = 20_000  # characters of a value's text that are looked at
 _SAMPLE = 1 << 16  # bytes of an array
+_HOLDERS = (types.SimpleNamespace, argparse.Namespace)
 _PLAIN = (bool, int, float, str, list, dict, set, tuple)
 
 
@@ -19,6 +22,7 @@ class Drift:
         self._data = data
         self._left = looks
         self._before: dict[str, str] = {}
+        self._modules = _own_modules()
 
     def before(self) -> None:
         """Take note, before a trial."""
@@ -42,26 +46,50 @@ class Drift:
 
     def _state(self) -> dict[str, str]:
         state = {}
-        for name, value in list(vars(sys.modules["__main__"]).items()):
-            text = None if name.startswith("__") else _text_of(value)
-            if text is not None:
-                state[f"the global {name!r}"] = text
+        for module in self._modules:
+            for name, value in list(vars(module).items()):
+                text = None if name.startswith("__") else _text_of(value, self._modules)
+                if text is not None:
+                    place = "" if module.__name__ == "__main__" else f"{module.__name__}."
+                    state[f"the global {place}{name}"] = text
         for name, value in zip(("x", "y", "x_val", "y_val"), self._data):
             state[f"its data {name!r}"] = fingerprint(value)
         return state
 
 
-def _text_of(value: Any) -> str | None:
-    """Give a value's content as text if it is plain, or an object of the script's own class; None for all else."""
+def _own_modules() -> list[types.ModuleType]:
+    """List the script and the modules that lie beside it or below: what its author wrote."""
+    main = sys.modules["__main__"]
+    folder = os.path.dirname(os.path.abspath(getattr(main, "__file__", None) or "x"))
+    own = [main]
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if (
+            module is not main
+            and path
+            and os.path.abspath(path).startswith(folder + os.sep)
+            and "site-packages" not in path
+        ):
+            own.append(module)
+    return own
+
+
+def _text_of(value: Any, modules: list[types.ModuleType]) -> str | None:
+    """Give a value's content as text if it is plain, or a holder of settings; None for all else."""
     if isinstance(value, (types.ModuleType, types.FunctionType)):
         return None
-    own = value if isinstance(value, type) else type(value)
-    if isinstance(value, _PLAIN) or (own.__module__ == "__main__" and hasattr(value, "__dict__")):
-        content = (
-            value if isinstance(value, _PLAIN) else {k: v for k, v in vars(value).items() if not k.startswith("__")}
-        )
+    if isinstance(value, _PLAIN):
+        content: Any = value
+    else:
+        own = value if isinstance(value, type) else type(value)
+        ours = own in _HOLDERS or any(own.__module__ == module.__name__ for module in modules)
+        if not ours or not hasattr(value, "__dict__"):
+            return None
+        content = {name: item for name, item in vars(value).items() if not name.startswith("__")}
+    try:
         return repr(content) if _weight(content, _LARGEST) <= _LARGEST else None
-    return None
+    except Exception:  # noqa: BLE001 - an object of the user's that cannot be written down is not compared
+        return None
 
 
 def _weight(value: Any, most: int) -> int:
