@@ -67,7 +67,7 @@ def test_a_changed_global_is_named(script, value):
 
 def test_changed_data_are_named(script):
     data = Array([1, 2, 3])
-    assert "its data 'x'" in changed_by(script, (data,), lambda: data.values_in.reverse())
+    assert "its data 'x'" in changed_by(script, (data,), data.values_in.reverse)
 
 
 def test_it_is_said_once_and_only_the_first_trials_are_looked_at(script):
