@@ -16,7 +16,7 @@ _PUBLIC = {
     "parallel_gpu_jobs": "orchestrator.devices",
     "multi_gpu": "orchestrator.devices",
     "force_cpu": "orchestrator.devices",
-    "launch": "orchestrator.library",
+    "launch": "orchestrator.api",
 }
 
 __all__ = [*_PUBLIC, "__version__"]  # noqa: PLE0604 - all strings
