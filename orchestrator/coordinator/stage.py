@@ -12,6 +12,7 @@ from orchestrator.plan.shards import deal, halves, left_over
 from orchestrator.records import spool
 from orchestrator.records.atomic import write_text
 from orchestrator.records.layout import StageDir, SweepDir
+from orchestrator.records.planned import planned_params
 from orchestrator.records.spool import Chunk
 from orchestrator.records.trial_log import TrialLog, TrialTail
 from orchestrator.schema import COMPLETED, LOST, StagePlan, TrialRecord
@@ -184,8 +185,9 @@ class Stage:
         return lost
 
     def _record_lost(self, worker: int, row: int, attempt: int, error: str, cause: str) -> TrialRecord:
+        params = planned_params(self.plan, row)
         record = TrialRecord(
-            row=row, attempt=attempt, status=LOST, params={}, trial_id="", param_hash="", start="", end="",
+            row=row, attempt=attempt, status=LOST, params=params, trial_id="", param_hash="", start="", end="",
             duration=0.0, worker=worker, cause=cause, error=error,
         )  # fmt: skip
         log = TrialLog(self.of(worker).trials)

@@ -63,6 +63,19 @@ class Domain:
         """
         return [describe_key(key, options) for key, options in zip(self.keys, self.values)]
 
+    @classmethod
+    def described(cls, description: list[dict[str, Any]]) -> Domain | None:
+        """Return a domain of encoded values out of a ``describe()``; None where it holds digests instead of values.
+
+        For naming a row's values where the user's own objects are not at hand.
+        """
+        if not all("values" in entry for entry in description):
+            return None
+        return cls(
+            keys=tuple(entry["key"] for entry in description),
+            values=tuple(tuple(entry["values"]) for entry in description),
+        )
+
     def fingerprint(self) -> str:
         """Return the sha256, in hex, of the description: equal wherever the same domain is built."""
         return digest(self.describe())

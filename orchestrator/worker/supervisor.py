@@ -14,11 +14,12 @@ from types import FrameType
 from typing import Any, Optional
 
 from orchestrator.records import spool
-from orchestrator.records.atomic import write_json
+from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
+from orchestrator.records.planned import planned_params
 from orchestrator.records.trial_log import TrialLog, read_log
 from orchestrator.scan.pulse import Pulse
-from orchestrator.schema import LOST, Job, TrialRecord
+from orchestrator.schema import LOST, Job, StagePlan, TrialRecord
 from orchestrator.worker.child import Child, LogFile
 from orchestrator.worker.environment import clear_shared_memory, prepare
 from orchestrator.worker.evidence import Death, explain, oom_kills, peak_container_mib
@@ -211,10 +212,14 @@ class Supervisor:
             clear_shared_memory()  # after the cause is known: a full one is a cause
         return death
 
+    def _planned(self, row: int) -> dict[str, Any]:
+        path = self._driver.stage(self._stage).plan
+        return planned_params(StagePlan.from_json(read_json(path), path), row)
+
     def _lost(self, row: int, attempt: int, begun: Optional[TrialRecord]) -> TrialRecord:
         death = self._bury()
         now = datetime.now(timezone.utc)
-        record = begun or TrialRecord(row, attempt, LOST, {}, "", "", now.isoformat(), "", 0.0)
+        record = begun or TrialRecord(row, attempt, LOST, self._planned(row), "", "", now.isoformat(), "", 0.0)
         started = datetime.fromisoformat(record.start)
         return replace(
             record,
