@@ -17,7 +17,7 @@ from orchestrator.coordinator.picture import look
 from orchestrator.coordinator.stage import Stage
 from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
-from orchestrator.errors import ContractError, EngineError, InputError, RecordError, StoppedError
+from orchestrator.errors import EngineError, InputError, RecordError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import frame_of, write_tables
@@ -171,10 +171,10 @@ class Coordinator:
             if record.status == COMPLETED:
                 self._mark("first_result")
             if record.contract_error and stage.completed == 0:
-                raise ContractError(f"row {record.row}: {record.error}")
+                limits.refuse(f"row {record.row}: {record.error}")
             limits.heed(record)
             yield TrialDone(record=record)
-            if not self._sweep.keep_going:
+            if not self._sweep.keep_going and limits.ending is None:
                 stage.check_alike()
         limits.look(self._clock.wall())
         for each in ended:

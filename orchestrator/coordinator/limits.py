@@ -31,11 +31,21 @@ class StageLimits:
         self.ending: tuple[str, str] | None = None
 
     def heed(self, record: TrialRecord) -> None:
-        """Take note of a record; InputError when the target names a metric that there is not."""
+        """Take note of a record; a target on a metric that there is not refuses the stage."""
         if self._interval is not None:
             self._unseen.append(record)
-        if self.ending is None and self._target is not None and self._target.is_reached(record):
-            self._end("complete", f"{self._target.describe()} reached by row {record.row}")
+        if self.ending is not None or self._target is None:
+            return
+        try:
+            if self._target.is_reached(record):
+                self._end("complete", f"{self._target.describe()} reached by row {record.row}")
+        except InputError as error:
+            self.refuse(str(error))
+
+    def refuse(self, reason: str) -> None:
+        """End the stage as one that cannot be: the driver's Scan raises ``reason``, and the script may go on from there."""
+        if self.ending is None:
+            self._end("refused", reason)
 
     def look(self, wall: str) -> None:
         """Do what is due: end at the deadline, ask the driver's reducer, take away the rows that it names."""
@@ -69,7 +79,8 @@ class StageLimits:
         answer = read_json(path)
         self._waiting = False
         if "error" in answer:
-            raise InputError(str(answer["error"]))
+            self.refuse(str(answer["error"]))
+            return
         removed = {int(row) for row in answer.get("removed", [])} - self._dropped
         self._dropped |= removed
         self._stage.drop(removed)

@@ -187,6 +187,8 @@ def safe_experiment(name: str) -> str:
 
     ``a/b`` stays as it is; ``../up``, ``/abs`` and ``C:\x`` lose what would lead out; an empty one is ``experiment``.
     """
-    parts = [re.sub(r"[\x00-\x1f:*?\"<>|]", "_", part) for part in re.split(r"[/\\]+", name)]
+    # What stays inside is kept as it is meant: x/../y is y.
+    plain = os.path.normpath(name) if name and not re.match(r"[/\\]|[A-Za-z]:", name) else name
+    parts = [re.sub(r"[\x00-\x1f:*?\"<>|]", "_", part) for part in re.split(r"[/\\]+", plain)]
     kept = [part[:_LONGEST_PART] for part in parts if part not in ("", ".", "..")]
     return "/".join(kept) or "experiment"

@@ -13,7 +13,7 @@ from orchestrator.scan.rules import Reduction, Target, read_deadline
 from orchestrator.scan.session import current_session
 from orchestrator.scan.split import split_data
 from orchestrator.scan.trial import Trials
-from orchestrator.space import Domain, ParamSpace, select
+from orchestrator.space import ParamSpace
 
 
 class Scan(ScanResult):
@@ -62,7 +62,10 @@ class Scan(ScanResult):
         if not callable(model):
             raise ParamsTypeError(f"model is a {type(model).__name__}: give the function that trains one model")
         session = current_session()
-        base_seed = _checked_seed(seed) if seed is not None else session.seed
+        self.seed = _checked_seed(seed)
+        base_seed = self.seed if self.seed is not None else session.seed
+        self.custom_val_split = x_val is not None or y_val is not None
+        self.first_round = False
         data = _data(self, base_seed)
         self.x_train, self.y_train, self.x_val, self.y_val = data
         space = _space(self, base_seed)
@@ -81,7 +84,7 @@ class Scan(ScanResult):
         call = ScanCall(
             experiment_name=str(arguments["experiment_name"]),
             trials=trials,
-            seed=seed,
+            seed=self.seed,
             objective=arguments["reduction_metric"],
             minimize=arguments["minimize_loss"],
             keep=save_weights or save_models,
@@ -94,30 +97,21 @@ class Scan(ScanResult):
         self._settle(call, session.run(call))
 
 
-class _Space:
-    """What ``_space`` gives: a domain, the rows of it, and the shard's name if it is one."""
-
-    def __init__(self, domain: Domain, selection: Any, shard_namespace: Optional[str]) -> None:
-        self.domain, self.selection, self.shard_namespace = domain, selection, shard_namespace
-
-
-def _space(scan: Any, seed: Optional[int]) -> Any:
+def _space(scan: Any, seed: Optional[int]) -> ParamSpace:
     """Read ``params``: a dictionary, or a ParamSpace (which brings its own limits)."""
     if isinstance(scan.params, ParamSpace):
         for name in ("fraction_limit", "round_limit", "boolean_limit"):
             if getattr(scan, name) is not None:
                 raise ParamsValueError(f"{name} is given beside a ParamSpace: give it to the ParamSpace instead")
         return scan.params
-    domain = Domain.of(scan.params)
-    selection = select(
-        domain,
+    return ParamSpace(
+        scan.params,
         random_method=scan.random_method,
         fraction_limit=scan.fraction_limit,
         round_limit=scan.round_limit,
         boolean_limit=scan.boolean_limit,
         seed=seed,
     )
-    return _Space(domain, selection, None)
 
 
 def _data(scan: Any, seed: Optional[int]) -> tuple[Any, Any, Any, Any]:
@@ -131,8 +125,8 @@ def _data(scan: Any, seed: Optional[int]) -> tuple[Any, Any, Any, Any]:
     return split_data(scan.x, scan.y, scan.val_split, scan.multi_input, seed)
 
 
-def _checked_seed(seed: Any) -> int:
+def _checked_seed(seed: Any) -> Optional[int]:
     try:
-        return int(seed)
+        return None if seed is None else int(seed)
     except (TypeError, ValueError):
         raise InputError(f"seed is {seed!r}: give a whole number, or None") from None

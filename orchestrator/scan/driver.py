@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from typing import Any, Optional
 
-from orchestrator.errors import ContractError, OrchestratorError, StoppedError
+from orchestrator.errors import ContractError, InputError, OrchestratorError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
 from orchestrator.records.trial_log import read_log
@@ -29,6 +30,8 @@ class DriverSession:
         self._run = run
         self._stage = 0
         self._pulse = Pulse(run.alive)
+        self._process = os.getpid()
+        self._busy = threading.Lock()
 
     @property
     def scans(self) -> int:
@@ -36,7 +39,20 @@ class DriverSession:
         return self._stage
 
     def run(self, call: ScanCall) -> StageOutcome:
-        """Have the workers run every row; StoppedError when the coordinator is gone."""
+        """Have the workers run every row; StoppedError when the coordinator is gone.
+
+        InputError for a Scan that the workers, which run the same script, would not meet in the same order.
+        """
+        if os.getpid() != self._process:
+            raise InputError("Scan is called in another process (multiprocessing): call it in the script's own")
+        if not self._busy.acquire(blocking=False):
+            raise InputError("two Scans at the same time, in threads: call one after the other")
+        try:
+            return self._run_stage(call)
+        finally:
+            self._busy.release()
+
+    def _run_stage(self, call: ScanCall) -> StageOutcome:
         self._stage += 1
         folder = self._run.stage(self._stage)
         os.makedirs(folder.path, exist_ok=True)

@@ -9,7 +9,7 @@ import contextlib
 import inspect
 import os
 import pickle
-import sys
+import types
 import warnings
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -167,12 +167,20 @@ def model_files(descriptor: dict[str, Any]) -> list[str]:
     return [os.path.basename(str(path)) for path in paths if path]
 
 
-def load_model(descriptor: dict[str, Any], stage_folder: str) -> Any:
-    """Bring a kept model back; LookupError when the file holds weights only and its class cannot be had."""
+def load_model(
+    descriptor: dict[str, Any],
+    stage_folder: str,
+    custom_objects: Optional[dict[str, Any]] = None,
+    history: Optional[dict[str, Any]] = None,
+) -> Any:
+    """Bring a kept model back; LookupError when the file alone does not give the whole of it (a local class, say).
+
+    ``custom_objects`` are the names that Keras may meet in it, ``history`` what it has as ``model.history.history``.
+    """
     path = os.path.join(stage_folder, descriptor["path"])
     form = descriptor["format"]
     if form == "keras":
-        return _load_keras(path)
+        return _load_keras(path, custom_objects or {}, history or {})
     if form == "torch_state_dict":
         return _load_torch(descriptor, stage_folder)
     if form == "pickle":
@@ -189,16 +197,17 @@ def _load_torch(descriptor: dict[str, Any], stage_folder: str) -> Any:
     return torch.load(os.path.join(stage_folder, descriptor["whole"]), map_location="cpu", weights_only=False)
 
 
-def _load_keras(path: str) -> Any:
+def _load_keras(path: str, custom_objects: dict[str, Any], history: dict[str, Any]) -> Any:
     import keras
 
-    known = vars(sys.modules["__main__"])
-    objects = {name: value for name, value in known.items() if isinstance(value, type) or callable(value)}
-    load = keras.models.load_model
     try:
-        return load(path, custom_objects=objects, safe_mode=False)
-    except (TypeError, ValueError):  # its optimizer or loss cannot be rebuilt; perhaps the layers and weights can
-        try:
-            return load(path, custom_objects=objects, safe_mode=False, compile=False)
-        except (TypeError, ValueError) as error:  # a class that is local to a function
-            raise LookupError(path) from error
+        model = keras.models.load_model(path, custom_objects=custom_objects, safe_mode=False)
+    except Exception as error:  # a class or loss that is local to a function: only training it again gives it whole
+        raise LookupError(path) from error
+    if not hasattr(model, "history"):
+        model.history = types.SimpleNamespace(history=history, epoch=list(range(_epochs(history))))
+    return model
+
+
+def _epochs(history: dict[str, Any]) -> int:
+    return max((len(series) for series in history.values()), default=0)

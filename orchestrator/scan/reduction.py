@@ -6,6 +6,7 @@ takes pending rows away; which ones is all that leaves this module.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Callable
@@ -55,7 +56,11 @@ class Reducer:
 
     def __init__(self, trials: Trials, settings: dict[str, Any]) -> None:
         self._trials = trials
-        own = {"performance_target": None, "_param_dict_keys": list(trials.domain.keys)}
+        own = {
+            "performance_target": None,
+            "_param_dict_keys": list(trials.domain.keys),
+            "_experiment_id": "gamify",  # names the file in which gamify lets a person switch values off
+        }
         self._scan = SimpleNamespace(**{**settings, **own})
         self._scan.x_train, self._scan.y_train, self._scan.x_val, self._scan.y_val = trials.data
         self._records: list[TrialRecord] = []
@@ -66,6 +71,8 @@ class Reducer:
         if rows > LARGEST_PENDING:
             raise InputError(f"reduction_method on {rows} rows: give round_limit, at most {LARGEST_PENDING}")
         _reduce_run(self._scan.reduction_method)
+        if self._scan.reduction_method == "gamify":
+            os.makedirs(str(self._scan.experiment_name), exist_ok=True)
 
     def reduce(self, records: Sequence[TrialRecord], gone: set[int]) -> list[int]:
         """Look at the completed ``records`` (in the order in which they were finished); the pending rows to drop.

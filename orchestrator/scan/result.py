@@ -8,6 +8,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Optional
 
 from orchestrator.errors import EnvironmentNotReadyError
@@ -55,11 +57,15 @@ class ScanResult:
         self._records = [record for record in outcome.records if record.status == COMPLETED]
         self._failed = [record for record in outcome.records if record.status != COMPLETED]
         self.status = outcome.status
-        self.run_dir = publish_run(call.experiment_name, outcome)
-        self._experiment_id = os.path.basename(self.run_dir)
+        self.run_dir = Path(publish_run(call.experiment_name, outcome))
+        self._experiment_id = self.run_dir.name
         self._experiment_log = os.path.join(self.run_dir, "results.csv")
         self._saved_models_path = os.path.join(self.run_dir, "models")
         self.round_history = [record.history for record in self._records]
+        self.metadata: dict[str, Any] = {"experiment_name": call.experiment_name}
+        if self._records:
+            self.round_params = self._values(self._records[-1])
+            self.model_history = SimpleNamespace(history=self._records[-1].history)
         self._ended_at = datetime.datetime.now(datetime.timezone.utc).isoformat()
         count = len(self._records)
         self.models = Lazy(count, self._kept_model)
@@ -120,7 +126,7 @@ class ScanResult:
         details = {
             "experiment_name": self._call.experiment_name,
             "experiment_id": self._experiment_id,
-            "run_dir": self.run_dir,
+            "run_dir": str(self.run_dir),
             "status": self._outcome.status,
             "rounds": len(self._records),
             "seed": self._call.seed,
@@ -187,13 +193,23 @@ class ScanResult:
         return int(self.data.loc[values.index].sort_values(name, ascending=asc, kind="stable").index[0])
 
     def _kept_model(self, position: int) -> Any:
-        descriptor = self._records[position].model
-        if descriptor is None:
-            return None
+        record = self._records[position]
+        if record.model is None:
+            # Talos has every model at hand unless it was told to keep none.
+            return self._train_again(position) if self._call.keep else None
         try:
-            return load_model(descriptor, self._outcome.folder)
+            return load_model(record.model, self._outcome.folder, self._custom_objects(position), record.history)
         except LookupError:
             return self._train_again(position)
+
+    def _custom_objects(self, position: int) -> dict[str, Any]:
+        """Name what a model of this row may be made of: the script's own functions and classes, and those among its values."""
+        found = dict(getattr(self._call.trials.model, "__globals__", {}))
+        found.update(vars(sys.modules["__main__"]))
+        for value in self._call.trials.params(self._records[position].row).values():
+            if hasattr(value, "__name__"):
+                found[value.__name__] = value
+        return {name: value for name, value in found.items() if callable(value)}
 
     def _train_again(self, position: int) -> Any:
         record = self._records[position]
@@ -245,10 +261,13 @@ def publish_run(experiment_name: str, outcome: StageOutcome) -> str:
     """
     if outcome.run is None:
         return outcome.folder
-    target = os.path.join(os.getcwd(), safe_experiment(experiment_name), os.path.basename(outcome.run))
+    here = os.getcwd()
+    if os.path.isabs(experiment_name) and os.path.normpath(experiment_name).startswith(here + os.sep):
+        experiment_name = os.path.relpath(experiment_name, here)
+    target = os.path.join(here, safe_experiment(experiment_name), os.path.basename(outcome.run))
     if target == outcome.run:
         return target
-    if safe_experiment(experiment_name) != experiment_name.rstrip("/"):
+    if safe_experiment(experiment_name) != os.path.normpath(experiment_name or "."):
         _tell(
             f"experiment_name {experiment_name!r} would leave the folder or is no folder name; its run is in {target}"
         )

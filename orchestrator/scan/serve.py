@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import Any, Optional, Protocol
 
-from orchestrator.errors import InputError
+from orchestrator.errors import InputError, SpaceMismatchError
 from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import RunDir
 from orchestrator.records.trial_log import read_log
@@ -51,7 +51,7 @@ class WorkerSession:
     def _serve(self, call: ScanCall) -> None:
         own = RunDir(self._job.run).stage(self._stage)
         try:
-            trials = self._agree(call.trials)
+            trials = self._agree(call.trials, call.experiment_name)
         except InputError as error:
             self._line.send({"type": "refuse", "error": str(error)})
             self._line.receive()  # nothing more is asked of this process; the supervisor ends it
@@ -72,10 +72,15 @@ class WorkerSession:
             record = replace(record, worker=self._job.worker, device=",".join(share.get("gpus", [])) or "cpu")
             self._line.send({"type": "done", "record": record.to_json()})
 
-    def _agree(self, trials: Trials) -> Trials:
+    def _agree(self, trials: Trials, name: str) -> Trials:
         """Take rows and plain values from the plan; SpaceMismatchError when this script built another space."""
         path = RunDir(self._job.driver).stage(self._stage).plan
         plan = StagePlan.from_json(read_json(path), path)
+        if plan.experiment_name != name:
+            raise SpaceMismatchError(
+                f"this worker has come to the Scan {name!r} where the driver came to {plan.experiment_name!r}: "
+                "the script's Scans come in another order each time"
+            )
         if plan.data is not None and plan.data != fingerprint(trials.data):
             self._notice(
                 "this worker's data are not the driver's: the script draws or reads them anew each time; "

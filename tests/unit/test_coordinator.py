@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from dataclasses import replace
@@ -16,7 +17,7 @@ from orchestrator.coordinator.events import Notice, Output, StageBegun, StageEnd
 from orchestrator.coordinator.members import Members
 from orchestrator.coordinator.stopping import StopSwitch
 from orchestrator.engine.base import Ended, EngineInfo
-from orchestrator.errors import ContractError, InputError, StoppedError
+from orchestrator.errors import InputError, StoppedError
 from orchestrator.plan.shares import Machine, SharePlan
 from orchestrator.records import spool
 from orchestrator.records.atomic import read_json, write_json
@@ -335,13 +336,15 @@ def test_one_worker_that_cannot_serve_leaves_its_rows_to_the_others(tmp_path):
     assert [spec.attempt for spec in sweep.engine.specs if spec.member == "w01"] == [1]
 
 
-def test_a_contract_error_ends_the_sweep_at_once(tmp_path):
+def test_a_contract_error_refuses_the_scan_at_once(tmp_path):
     def on_row(row, spec):
         return {"status": "failed", "cause": "exception", "error": "returned None; return …", "contract_error": True}
 
     sweep = Sweep(tmp_path, script(500), serve(on_row, seconds=0.002))
-    with pytest.raises(ContractError, match=r"^row \d+: returned None; return …$"):
-        sweep.run()
+    sweep.run()
+    result = sweep.result()
+    assert result.status == "refused"
+    assert re.fullmatch(r"row \d+: returned None; return …", result.reason)
     assert len(read_log(sweep.folder.worker(0).stage(1).trials)) < 100
 
 

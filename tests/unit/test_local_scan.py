@@ -70,7 +70,7 @@ class TestRows:
     def test_are_recorded_on_disk_under_the_experiments_name(self, scan, tmp_path):
         found = scan()
         (run,) = (tmp_path / "case").iterdir()
-        assert found.run_dir == str(run)
+        assert str(found.run_dir) == str(run)
         assert [each.row for each in read_log(str(run / "trials.jsonl"))] == [0, 1, 2, 3]
         assert json.loads((run / "result.json").read_text())["status"] == "complete"
 
@@ -131,7 +131,7 @@ class TestFailures:
 
     def test_keep_their_traceback_in_the_record(self, scan):
         found = scan(function=fails_at_two)
-        failed = read_log(found.run_dir + "/trials.jsonl")[1]
+        failed = read_log(str(found.run_dir / "trials.jsonl"))[1]
         assert "fails_at_two" in failed.traceback
         assert failed.params == {"a": 2}
 
