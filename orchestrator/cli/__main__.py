@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from orchestrator.cli import main
 
-main(prog_name="talos-orch")
+if __name__ == "__main__":
+    main(prog_name="talos-orch")

@@ -180,7 +180,8 @@ class Coordinator:
         for each in ended:
             if each.member != "driver":
                 yield from self._worker_ended(stage, each)
-        if stage.finished:
+        refused = limits.ending is not None and limits.ending[0] == "refused"
+        if stage.finished and not refused:
             dropped = f"{len(stage.dropped)} rows taken away by reduction_method" if stage.dropped else None
             yield from self._finish(stage, "complete", dropped)
         elif self._draining and not self._members.alive:

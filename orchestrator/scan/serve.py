@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from typing import Any, Optional, Protocol
 
@@ -38,9 +39,18 @@ class WorkerSession:
         self._line = line
         self._first = stage
         self._stage = 0
+        self._busy = threading.Lock()
 
     def run(self, call: ScanCall) -> StageOutcome:
         """Serve this call's rows, then give the merged outcome as the driver has it."""
+        if not self._busy.acquire(blocking=False):
+            raise InputError("two Scans at the same time, in threads: call one after the other")
+        try:
+            return self._run_stage(call)
+        finally:
+            self._busy.release()
+
+    def _run_stage(self, call: ScanCall) -> StageOutcome:
         self._stage += 1
         folder = RunDir(self._job.driver).stage(self._stage)
         if self._stage >= self._first:
