@@ -132,7 +132,13 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     home = tmp_path / "project"
-    shutil.copytree(CASES, home, ignore=shutil.ignore_patterns("__pycache__"))
+    # Not what a launch by hand has left there: each run folder lies in a folder named by its experiment.
+    left = {str(path.parents[1]) for path in CASES.glob("**/round_data.jsonl")}
+
+    def ignore(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if name == "__pycache__" or os.path.join(folder, name) in left}
+
+    shutil.copytree(CASES, home, ignore=ignore)
     found = Bench(home, tmp_path / "runs")
     yield found
     for process in found.processes:
