@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from typing import Any, Optional
 
@@ -12,7 +11,7 @@ from orchestrator.errors import ContractError, InputError, OrchestratorError, St
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
+from orchestrator.scan.call import OneAtATime, ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.drift import fingerprint
 from orchestrator.scan.pulse import Pulse
 from orchestrator.scan.reduction import Reducer
@@ -31,7 +30,7 @@ class DriverSession:
         self._stage = 0
         self._pulse = Pulse(run.alive)
         self._process = os.getpid()
-        self._busy = threading.Lock()
+        self._alone = OneAtATime()
 
     @property
     def scans(self) -> int:
@@ -45,12 +44,8 @@ class DriverSession:
         """
         if os.getpid() != self._process:
             raise InputError("Scan is called in another process (multiprocessing): call it in the script's own")
-        if not self._busy.acquire(blocking=False):
-            raise InputError("two Scans at the same time, in threads: call one after the other")
-        try:
+        with self._alone:
             return self._run_stage(call)
-        finally:
-            self._busy.release()
 
     def _run_stage(self, call: ScanCall) -> StageOutcome:
         self._stage += 1

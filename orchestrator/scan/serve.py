@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import replace
 from typing import Any, Optional, Protocol
 
@@ -11,7 +10,7 @@ from orchestrator.errors import InputError, SpaceMismatchError
 from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import RunDir
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
+from orchestrator.scan.call import OneAtATime, ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.drift import Drift, fingerprint
 from orchestrator.scan.driver import read_outcome_of
 from orchestrator.scan.models import KeepPolicy, ModelStore
@@ -39,16 +38,12 @@ class WorkerSession:
         self._line = line
         self._first = stage
         self._stage = 0
-        self._busy = threading.Lock()
+        self._alone = OneAtATime()
 
     def run(self, call: ScanCall) -> StageOutcome:
         """Serve this call's rows, then give the merged outcome as the driver has it."""
-        if not self._busy.acquire(blocking=False):
-            raise InputError("two Scans at the same time, in threads: call one after the other")
-        try:
+        with self._alone:
             return self._run_stage(call)
-        finally:
-            self._busy.release()
 
     def _run_stage(self, call: ScanCall) -> StageOutcome:
         self._stage += 1
