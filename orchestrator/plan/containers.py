@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from orchestrator.plan.mounts import within
 from orchestrator.plan.specs import Bind, ContainerSpec, View
 from orchestrator.records.layout import RunDir, SweepDir
 from orchestrator.schema import Job, Share, SweepFile
@@ -232,7 +233,7 @@ def _masked(sweep: SweepFile, folder: SweepDir, world: World) -> tuple[str, ...]
 
     Not the folder of all sweeps: a script may have a ``runs`` of its own there, and what it writes must not vanish.
     """
-    inside = world.isolated and _within(folder.path, sweep.project)
+    inside = world.isolated and within(folder.path, sweep.project)
     return (folder.path,) if inside else ()
 
 
@@ -241,10 +242,6 @@ def _walled(inside: _Inside, view: View | None, world: World) -> tuple[str, ...]
     if view is None or not world.isolated:
         return ()
     return (f"{inside.run}/{os.path.basename(view.upper)}", f"{inside.run}/{os.path.basename(view.scratch)}")
-
-
-def _within(path: str, folder: str) -> bool:
-    return os.path.commonpath([path, folder]) == folder
 
 
 def _moved(path: str, project: str, target: str) -> str:

@@ -41,7 +41,7 @@ def parse_mount(text: str, folder: str, look: Look) -> Bind:
     if full == "/" or full in _SYSTEM:
         raise SettingsError(f"--mount {text}: the image has its own {full}; name a folder below it")
     real = look(full)
-    if any(_within(place, control) for place in (full, real or full) for control in _CONTROL):
+    if any(within(place, control) for place in (full, real or full) for control in _CONTROL):
         raise SettingsError(f"--mount {text}: {real or full} controls this machine and is never mounted")
     if real is None:
         raise SettingsError(f"--mount {text}: {full} is no file or folder of this machine")
@@ -65,11 +65,11 @@ def named_mounts(paths: tuple[str, ...], workdir: str, project: str, home: str, 
         full, real = _there(name, look)
         if full is None or real is None:
             continue
-        if full != name and _within(project, full):
+        if full != name and within(project, full):
             continue  # nothing of that name is there, and its folder would be all around the project
-        if any(_within(place, project) or _within(home, place) or _is_system(place) for place in {full, real}):
+        if any(within(place, project) or within(home, place) or _is_system(place) for place in {full, real}):
             continue
-        if full not in binds and not any(_within(full, other) for other in binds):
+        if full not in binds and not any(within(full, other) for other in binds):
             binds[full] = Bind(source=full, target=full, read_only=True)
             notes.append(
                 f"{full} is mounted read-only, since the script names {text!r} (--mount PATH:rw to write there)"
@@ -85,13 +85,14 @@ def _there(path: str, look: Look) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _within(path: str, folder: str) -> bool:
+def within(path: str, folder: str) -> bool:
+    """Say whether a path is a folder or lies below it; both absolute and normal."""
     return os.path.commonpath([path, folder]) == folder
 
 
 def _is_system(path: str) -> bool:
     # Users' data lies in these too, but only below their top.
     deep = ("/tmp", "/opt", "/var/tmp")  # noqa: S108 - names to look for
-    if any(_within(path, folder) and path != folder for folder in deep):
+    if any(within(path, folder) and path != folder for folder in deep):
         return False
-    return any(_within(path, folder) for folder in _SYSTEM)
+    return any(within(path, folder) for folder in _SYSTEM)

@@ -20,7 +20,7 @@ from orchestrator.scan.redirect import install_stand_in, talos_hooks
 from orchestrator.scan.seeding import pin_default_rng, seed_backend, seed_everything
 from orchestrator.scan.serve import WorkerSession
 from orchestrator.scan.session import enter_session
-from orchestrator.schema import Job, Share
+from orchestrator.schema import Job
 from orchestrator.worker.limits import BackendLimits
 from orchestrator.worker.world import prepare_world, world_hooks
 
@@ -184,8 +184,3 @@ def _report_driver(job: Job, ended: dict[str, Any], scans: int) -> None:
             "message": f"{name} ended without calling talos.Scan: call Scan in it (is it behind an if, or an argument?)",
         }
     write_json(RunDir(job.run).ended, {**ended, "scans": scans})
-
-
-def share_of(job: Job) -> Optional[Share]:
-    """Give the job's share; None for a driver."""
-    return Share.from_json(job.share, "share") if job.share else None
