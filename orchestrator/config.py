@@ -85,6 +85,29 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], folder: 
     return Settings(**values, sources=sources)
 
 
+def stored_settings(settings: Settings) -> dict[str, Any]:
+    """Give settings as JSON, to be read back by ``restore_settings``."""
+    return dataclasses.asdict(settings)
+
+
+def restore_settings(stored: Mapping[str, Any], flags: Mapping[str, Any], where: str) -> Settings:
+    """Read settings that were stored, with ``flags`` (None: not given) over them; SettingsError names ``where``."""
+    values: dict[str, Any] = {
+        name: tuple(value) if name in _SEVERAL and isinstance(value, list) else value
+        for name, value in stored.items()
+        if name in _FIELDS
+    }
+    sources = dict(stored.get("sources") or {})
+    for name, value in flags.items():
+        if value is not None:
+            values[name] = _checked(name, value, f"--{name.replace('_', '-')}")
+            sources[name] = "flag"
+    try:
+        return Settings(**values, sources=sources)
+    except TypeError as error:
+        raise SettingsError(f"{where}: not the settings of a launch ({error})") from error
+
+
 def _from_file(folder: Path) -> list[tuple[str, Any, str]]:
     own, project = folder / FILE, folder / PYPROJECT
     for path, table in ((own, None), (project, "talos-orch")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from orchestrator.plan.reading import read_script
 from orchestrator.plan.shares import SharePlan, ShareRequest, enough_workers, plan_shares
 from orchestrator.plan.sizes import parse_size
 from orchestrator.project import (
+    check_name,
     check_runs,
     find_project,
     find_script,
@@ -57,14 +59,22 @@ class Prepared:
     image_id: str | None
 
 
-def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str, ...], stamp: str) -> Prepared:
+def prepare(
+    settings: Settings,
+    surroundings: Surroundings,
+    arguments: tuple[str, ...],
+    stamp: str,
+    again: SweepFile | None = None,
+) -> Prepared:
     """Check and decide all of it; every error that can be known before a container starts is raised here.
 
-    ``stamp`` is the time for the default name, ``YYYYMMDD-HHMMSS``.
+    ``stamp`` is the time for the default name, ``YYYYMMDD-HHMMSS``. ``again`` is a sweep that there is already, to be
+    resumed: its name and image stay.
     """
     KeepPolicy.parse(settings.keep_models)
     script = find_script(settings.script, DEFAULT_SCRIPT, surroundings.folder)
-    reading = read_script(read_source(script), str(script), local_modules(script))
+    source = read_source(script)
+    reading = read_script(source, str(script), local_modules(script))
     preflight = reading.preflight
     home = Path(surroundings.environ.get("HOME") or "/")
     project = find_project(script, settings.project, surroundings.folder, home)
@@ -83,10 +93,16 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
     needed, enough = enough_workers(asked, preflight.rows)
     shares = plan_shares(needed, info.machine)
     runs = Path(os.path.realpath(surroundings.folder / settings.runs))
-    name = _checked_name(settings.name) or _free_name(runs, f"{_clean(script.stem)}-{stamp}")
-    check_runs(runs, name, info.data_root if engine.isolated else None)
+    if again is None:
+        name = _checked_name(settings.name) or _free_name(runs, f"{_clean(script.stem)}-{stamp}")
+        check_name(runs, name)
+    else:
+        name = again.name
+    check_runs(runs, info.data_root if engine.isolated else None)
     request = image_request(settings, "gpu" if wanted else "cpu", preflight.imports) if engine.isolated else None
-    image, image_id = find_worker_image(engine, settings.image, request) if engine.isolated else (None, None)
+    image, image_id = (None, None)
+    if engine.isolated:
+        image, image_id = find_worker_image(engine, settings.image, request, again.image_id if again else None)
     sweep = SweepFile(
         name=name,
         script=str(script),
@@ -109,6 +125,7 @@ def prepare(settings: Settings, surroundings: Surroundings, arguments: tuple[str
         notes=[*reading.notes, *enough, *mounts.notes, *info.notes, *shares.notes],
         keep_going=settings.keep_going,
         generated=reading.name,
+        script_sha256=hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest(),
     )
     world = _world(settings, surroundings, engine, info, mounts)
     return Prepared(

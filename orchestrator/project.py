@@ -76,10 +76,16 @@ def find_workdir(script: Path, asked: str | None, folder: Path, project: Path) -
     return workdir
 
 
-def check_runs(runs: Path, name: str, data_root: str | None) -> None:
-    """See that the sweep's folder can be made: InputError for a name in use, EnvironmentNotReadyError for the disk."""
+def check_name(runs: Path, name: str) -> None:
+    """Raise InputError for a name that is in use."""
     if (runs / name).exists():
-        raise InputError(f"--name {name}: {runs / name} exists already; give another name, or remove that folder")
+        raise InputError(
+            f"--name {name}: {runs / name} exists already; give another name, or go on with it: talos-orch resume {name}"
+        )
+
+
+def check_runs(runs: Path, data_root: str | None) -> None:
+    """See that a sweep's folder can be made and filled: EnvironmentNotReadyError for the disk."""
     nearest = next(parent for parent in (runs, *runs.parents) if parent.exists())
     if not nearest.is_dir():
         raise EnvironmentNotReadyError(f"{runs}: {nearest} is not a folder; give another one with --runs")

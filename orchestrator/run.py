@@ -6,10 +6,10 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from orchestrator.config import Settings, Surroundings
+from orchestrator.config import Settings, Surroundings, stored_settings
 from orchestrator.coordinator.clock import Clock
 from orchestrator.coordinator.coordinator import Coordinator
 from orchestrator.coordinator.events import Event, StageBegun, StageEnded, Tick
@@ -21,7 +21,7 @@ from orchestrator.prepare import Prepared, prepare
 from orchestrator.records.atomic import write_json, write_text
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import sweep_frame, write_tables
-from orchestrator.schema import COMPLETED, FAILED, LOST, SweepFile, SweepState
+from orchestrator.schema import COMPLETED, FAILED, LOST, SCHEMA, SweepFile, SweepState
 from orchestrator.writeback import write_back
 
 FAILED_TRIALS, STOPPED, KILLED = 3, 4, 130
@@ -47,12 +47,18 @@ def launch(
     prepared = prepare(settings, around, arguments, stamp_of(clock))
     prepared = provide_image(prepared, settings, around, say)
     folder = create_folder(prepared)
+    remember_launch(folder, settings, around, arguments)
     say(f"sweep {prepared.sweep.name}: {len(prepared.shares.workers)} workers, folder {folder.path}")
     for note in prepared.sweep.notes:
         say(f"note: {note}")
     switch.armed = True
     with locked(folder):
-        return carry_out(prepared, folder, switch, clock, show)
+        return carry_out(prepared, folder, members_of(prepared, folder), switch, clock, show)
+
+
+def members_of(prepared: Prepared, folder: SweepDir) -> Members:
+    """Give the sweep's containers to be, none of them started."""
+    return Members(prepared.engine, prepared.sweep, folder, prepared.shares, prepared.world)
 
 
 def provide_image(prepared: Prepared, settings: Settings, around: Surroundings, say: Say) -> Prepared:
@@ -77,10 +83,26 @@ def create_folder(prepared: Prepared) -> SweepDir:
     os.makedirs(folder.driver.path)
     make_cache(prepared.world.cache)
     os.makedirs(folder.workers_path)
+    write_decisions(prepared, folder)
+    return folder
+
+
+def write_decisions(prepared: Prepared, folder: SweepDir) -> None:
+    """Write ``sweep.json``, and the script's text where it is not the script itself that runs."""
     if prepared.source is not None and prepared.sweep.generated is not None:
         write_text(os.path.join(folder.driver.path, prepared.sweep.generated), prepared.source)
     write_json(folder.sweep, prepared.sweep.to_json())
-    return folder
+
+
+def remember_launch(folder: SweepDir, settings: Settings, around: Surroundings, arguments: tuple[str, ...]) -> None:
+    """Keep the options as they were given, with the folder that their paths are relative to, for a resume."""
+    launched = {
+        "schema": SCHEMA,
+        "folder": str(around.folder),
+        "arguments": list(arguments),
+        "settings": stored_settings(settings),
+    }
+    write_json(folder.settings, launched, mode=0o600)
 
 
 def make_cache(path: str | None) -> None:
@@ -108,11 +130,16 @@ def locked(folder: SweepDir) -> Iterator[None]:
         os.close(descriptor)
 
 
-def carry_out(prepared: Prepared, folder: SweepDir, switch: StopSwitch, clock: Clock, show: Show) -> Finished:
-    """Run the sweep and leave nothing behind but its folder, however it ends."""
+def carry_out(
+    prepared: Prepared, folder: SweepDir, members: Members, switch: StopSwitch, clock: Clock, show: Show,
+    redo: frozenset[int] = frozenset(),
+) -> Finished:  # fmt: skip
+    """Run the sweep and leave nothing behind but its folder, however it ends.
+
+    In the stages that ``redo`` names, rows of an earlier launch that did not complete run again.
+    """
     sweep = prepared.sweep
-    members = Members(prepared.engine, sweep, folder, prepared.shares, prepared.world)
-    coordinator = Coordinator(sweep, folder, members, switch, clock)
+    coordinator = Coordinator(sweep, folder, members, switch, clock, redo)
     write_state(folder, clock, "running", coordinator)
     finished = Finished(exit_code=OrchestratorError.exit_code, folder=folder, message="ended by an internal error")
     try:
@@ -171,7 +198,9 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
     if coordinator.stopped:
         left = totals["rows"] - totals[COMPLETED] - bad
         return Finished(
-            exit_code=STOPPED, folder=folder, message=f"stopped with {left} of {totals['rows']} rows not run"
+            exit_code=STOPPED,
+            folder=folder,
+            message=f"stopped with {left} of {totals['rows']} rows not run" + going_on(folder, coordinator),
         )
     if word.get("kind") != "ok":
         when = "before its Scan"
@@ -184,11 +213,22 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
     return Finished(exit_code=0, folder=folder)
 
 
-def remove_scratch(prepared: Prepared, folder: SweepDir) -> None:
-    """Delete the work folders that the kernel leaves behind as root, and the process engine's own."""
+def going_on(folder: SweepDir, coordinator: Coordinator) -> str:
+    """Say how to go on, where a resume would do more than this launch did."""
+    return f"; go on with: talos-orch resume {folder.name}" if coordinator.resumable else ""
+
+
+def remove_scratch(prepared: Prepared, folder: SweepDir, skip: Iterable[int] = ()) -> None:
+    """Delete the work folders that the kernel leaves behind as root, and the process engine's own.
+
+    ``skip`` are workers that are at work in theirs.
+    """
     shutil.rmtree(folder.pristine, ignore_errors=True)
     left = []
+    spared = {folder.worker(number) for number in skip}
     for run in folder.roles():
+        if run in spared:
+            continue
         for path in (run.scratch, os.path.join(run.path, ".home"), os.path.join(run.path, ".tmp")):
             shutil.rmtree(path, ignore_errors=True)
         if os.path.exists(run.scratch):

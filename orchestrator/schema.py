@@ -164,7 +164,8 @@ class StagePlan:
 class StageResult:
     """A stage has ended, ``result.json``: ``status`` is ``complete`` or ``paused`` (stopped with rows left).
 
-    ``run_name`` names the Talos run directory under the stage's ``talos/``.
+    ``run_name`` names the Talos run directory under the stage's ``talos/``. ``resumable`` says that a resume goes on with
+    the rows that are left: it was stopped by somebody, not by a limit of its own.
     """
 
     stage: int
@@ -175,6 +176,7 @@ class StageResult:
     lost: int
     reason: Optional[str] = None
     run_name: Optional[str] = None
+    resumable: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Give the file's object."""
@@ -256,7 +258,8 @@ class Job:
 class SweepFile:
     """What was asked and decided, ``sweep.json``: enough to read the folder without any other knowledge.
 
-    ``generated`` names the Python file in the driver's directory that stands in for a ``script`` that is none.
+    ``generated`` names the Python file in the driver's directory that stands in for a ``script`` that is none. ``workers``
+    is how many run at a time; ``shares`` has one for each that there ever was, those of ``resumes`` too.
     """
 
     name: str
@@ -278,6 +281,8 @@ class SweepFile:
     shares: list[dict[str, Any]]
     keep_going: bool = False
     generated: Optional[str] = None
+    script_sha256: Optional[str] = None
+    resumes: list[dict[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

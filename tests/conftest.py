@@ -113,6 +113,20 @@ class Bench:
         self.processes.append(process)
         return process
 
+    def resume(self, *options: str, name: str = "sweep", env: dict[str, str] | None = None) -> Done:
+        done = self.command("resume", name, "--runs", str(self.runs), *options, env=env)
+        done.folder = self.runs / name
+        return done
+
+    def start_resume(self, *options: str, name: str = "sweep") -> subprocess.Popen:
+        """Resume without waiting."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "orchestrator.cli", "resume", name, "--runs", str(self.runs), *options],
+            cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.processes.append(process)
+        return process
+
     def finish(self, process: subprocess.Popen, name: str = "sweep") -> Done:
         out, err = process.communicate(timeout=PATIENCE)
         return Done(process.returncode, out, err, self.runs / name)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from orchestrator.cli.options import ScriptCommand, launch_options, script_arguments
+from orchestrator.cli.options import ScriptCommand, launch_options, resume_options, script_arguments
 from orchestrator.errors import OrchestratorError
 from orchestrator.version import __version__
 
@@ -83,18 +83,50 @@ def launch(script: str | None, arguments: tuple[str, ...], as_json: bool, **opti
 
     Ctrl-C once lets the rows in hand finish and merges what there is; twice ends everything at once.
     """
-    from orchestrator.console import choose_view, write_error
-    from orchestrator.coordinator.clock import Clock
-    from orchestrator.coordinator.stopping import StopSwitch
     from orchestrator.run import launch as run_launch
 
     around, settings = _surroundings_and_settings({"script": script, **options})
+    given = script_arguments(arguments)
+    _carry_out(lambda switch, clock, show, say: run_launch(settings, around, given, switch, clock, show, say), as_json)
+
+
+@main.command(epilog=EXIT_CODES)
+@resume_options
+@click.option("--rerun", type=click.Choice(["failed"]), help="Run failed rows again, of a finished sweep too.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per event on stdout.")
+@click.option("--runs", help="Folder of all sweeps (default: ./runs).")
+@click.argument("name")
+@_guard
+def resume(name: str, runs: str | None, rerun: str | None, as_json: bool, **options: Any) -> None:
+    """Go on with a sweep that was stopped, killed or cut off: recorded rows stay, the others run.
+
+    Its options are those of its launch; the ones given here take their place, for the rows that are left.
+    """
+    from orchestrator.config import read_surroundings
+    from orchestrator.queries import find_sweep
+    from orchestrator.resume import resume as run_resume
+
+    folder, around = find_sweep(_runs_folder(runs), name), read_surroundings(os.environ)
+    _carry_out(
+        lambda switch, clock, show, say: run_resume(
+            folder, options, around, switch, clock, show, say, rerun_failed=rerun is not None
+        ),
+        as_json,
+    )
+
+
+def _carry_out(run: Callable[[Any, Any, Any, Any], Any], as_json: bool) -> None:
+    """Run a sweep in front of whoever watches, and leave with its exit code."""
+    from orchestrator.console import choose_view, write_error
+    from orchestrator.coordinator.clock import Clock
+    from orchestrator.coordinator.stopping import StopSwitch
+
     switch, view = StopSwitch(), choose_view(as_json=as_json)
     switch.armed = False  # until the sweep has begun
     _press_on_signals(switch, view.say)
     clock = Clock(steady=time.monotonic, wall=_now, sleep=time.sleep, started=_STARTED)
     try:
-        finished = run_launch(settings, around, script_arguments(arguments), switch, clock, view.show, view.say)
+        finished = run(switch, clock, view.show, view.say)
     except KeyboardInterrupt:
         view.say("stopped before anything was started")
         sys.exit(130)

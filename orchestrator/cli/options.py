@@ -9,31 +9,35 @@ import click
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_LAUNCH_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("-w", "--workers", type=int, help="How many workers (default: one per GPU, or 2)."),
-    click.option("--gpus", help="GPUs to use: 0,1 or UUIDs or all; none (the default) runs on the CPU."),
-    click.option("--name", help="The sweep's name (default: script and time)."),
-    click.option("--runs", help="Folder of all sweeps (default: ./runs)."),
-    click.option("--engine", type=click.Choice(["docker", "process"]), help="Where workers run (default: docker)."),
-    click.option("--image", help="Worker image of your own: Python 3.9 or newer and a backend."),
-    click.option("--backend", type=click.Choice(["tensorflow", "torch", "both"]), help="Which of our images."),
-    click.option("--build/--no-build", default=None, help="Build our image when it is missing (default: build)."),
-    click.option("--memory", help="Memory of each worker, such as 4g (default: an even share)."),
-    click.option("--cpus", type=float, help="Cores of each worker (default: an even share)."),
-    click.option("--threads", type=int, help="Threads of each worker (default: its whole cores, at least 1)."),
-    click.option("--shm-size", help="Shared memory of each worker, such as 1g (default: a quarter of its memory)."),
-    click.option("--seed", type=int, help="Seed where the script gives Scan none (default: 0)."),
-    click.option("--keep-models", help="best[:N], all or none (default: best:10, by each metric)."),
-    click.option("--project", help="Folder that the containers see (default: around the script)."),
-    click.option("--workdir", help="The script's working directory (default: its own folder)."),
-    click.option("--network", type=click.Choice(["bridge", "none"]), help="Network of the containers (default: bridge)."),
-    click.option("--python", help="Interpreter for --engine process (default: this one)."),
-    click.option("--env-file", multiple=True, metavar="FILE", help="File of KEY=VALUE lines."),
-    click.option("--secret", multiple=True, metavar="NAME=FILE", help="File seen as /run/secrets/NAME, read-only."),
-    click.option("--mount", multiple=True, metavar="PATH[:ro|rw]", help="Folder or file seen at the same path inside."),
-    click.option("--keep-going", is_flag=True, default=None, help="Go on although the first rows all fail alike."),
-    click.option("-e", "--env", multiple=True, metavar="KEY[=VALUE]", help="Environment variable for the script."),
-)  # fmt: skip
+_LAUNCH_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "workers": click.option("-w", "--workers", type=int, help="How many workers (default: one per GPU, or 2)."),
+    "gpus": click.option("--gpus", help="GPUs to use: 0,1 or UUIDs or all; none (the default) runs on the CPU."),
+    "name": click.option("--name", help="The sweep's name (default: script and time)."),
+    "runs": click.option("--runs", help="Folder of all sweeps (default: ./runs)."),
+    "engine": click.option("--engine", type=click.Choice(["docker", "process"]), help="Where workers run (default: docker)."),
+    "image": click.option("--image", help="Worker image of your own: Python 3.9 or newer and a backend."),
+    "backend": click.option("--backend", type=click.Choice(["tensorflow", "torch", "both"]), help="Which of our images."),
+    "build": click.option("--build/--no-build", default=None, help="Build our image when it is missing (default: build)."),
+    "memory": click.option("--memory", help="Memory of each worker, such as 4g (default: an even share)."),
+    "cpus": click.option("--cpus", type=float, help="Cores of each worker (default: an even share)."),
+    "threads": click.option("--threads", type=int, help="Threads of each worker (default: its whole cores, at least 1)."),
+    "shm_size": click.option("--shm-size", help="Shared memory of each worker, such as 1g (default: a quarter of its memory)."),
+    "seed": click.option("--seed", type=int, help="Seed where the script gives Scan none (default: 0)."),
+    "keep_models": click.option("--keep-models", help="best[:N], all or none (default: best:10, by each metric)."),
+    "project": click.option("--project", help="Folder that the containers see (default: around the script)."),
+    "workdir": click.option("--workdir", help="The script's working directory (default: its own folder)."),
+    "network": click.option("--network", type=click.Choice(["bridge", "none"]), help="Their network (default: bridge)."),
+    "python": click.option("--python", help="Interpreter for --engine process (default: this one)."),
+    "env_file": click.option("--env-file", multiple=True, metavar="FILE", help="File of KEY=VALUE lines."),
+    "secret": click.option("--secret", multiple=True, metavar="NAME=FILE", help="File seen as /run/secrets/NAME, read-only."),
+    "mount": click.option("--mount", multiple=True, metavar="PATH[:ro|rw]", help="Folder or file seen at the same path inside."),
+    "keep_going": click.option("--keep-going", is_flag=True, default=None, help="Go on although the first rows all fail alike."),
+    "env": click.option("-e", "--env", multiple=True, metavar="KEY[=VALUE]", help="Environment variable for the script."),
+}  # fmt: skip
+
+
+# What a resume may change: how the rows that are left are run, not which rows there are.
+_RESUME = ("workers", "gpus", "build", "memory", "cpus", "threads", "shm_size", "keep_going")
 
 
 class ScriptCommand(click.Command):
@@ -55,6 +59,13 @@ def script_arguments(given: tuple[str, ...]) -> tuple[str, ...]:
 
 def launch_options(function: _F) -> _F:
     """Give a command every option of a launch."""
-    for option in reversed(_LAUNCH_OPTIONS):
+    for option in reversed(_LAUNCH_OPTIONS.values()):
         function = option(function)
+    return function
+
+
+def resume_options(function: _F) -> _F:
+    """Give a command the options of a launch that a resume may change."""
+    for name in reversed(_RESUME):
+        function = _LAUNCH_OPTIONS[name](function)
     return function

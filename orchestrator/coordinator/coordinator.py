@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 from orchestrator.coordinator.clock import Clock
+from orchestrator.coordinator.ends import cause_of, without_word
 from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, TrialDone
 from orchestrator.coordinator.limits import StageLimits
 from orchestrator.coordinator.members import Members, last_word, worker_spec_name
@@ -19,7 +20,7 @@ from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
 from orchestrator.errors import EngineError, InputError, RecordError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
-from orchestrator.records.layout import SweepDir
+from orchestrator.records.layout import StageDir, SweepDir, free_name
 from orchestrator.results.frame import frame_of, write_tables
 from orchestrator.results.merge import write_merged
 from orchestrator.results.talos import write_stage_run
@@ -32,17 +33,23 @@ _ASK_ENGINE_EVERY = 0.25
 _BEAT_EVERY = 2.0
 _TICK_EVERY = 0.5
 _MOST_DEATHS = 3  # of one worker's container, before it is given up
-_NOT_RUNNABLE = (126, 127)  # what init says of a program that is not there
 _ENGINE_PATIENCE = 120.0
 _PATIENCE = 5.0  # seconds for workers to end by themselves once nothing is left to do
 
 
 class Coordinator:
-    """Runs one sweep. ``totals`` counts over all stages; ``driver_word`` is how the script ended."""
+    """Runs one sweep, from its beginning or from where an earlier launch left it.
 
-    def __init__(self, sweep: SweepFile, folder: SweepDir, members: Members, switch: StopSwitch, clock: Clock) -> None:
+    ``totals`` counts over all stages; ``driver_word`` is how the script ended. In the stages that ``redo`` names, rows that
+    did not complete run again.
+    """
+
+    def __init__(
+        self, sweep: SweepFile, folder: SweepDir, members: Members, switch: StopSwitch, clock: Clock,
+        redo: frozenset[int] = frozenset(),
+    ) -> None:  # fmt: skip
         self._sweep, self._folder, self._members = sweep, folder, members
-        self._switch, self._clock = switch, clock
+        self._switch, self._clock, self._redo = switch, clock, redo
         self._stage: Stage | None = None
         self._limits: StageLimits | None = None
         self._stages = 0
@@ -58,6 +65,7 @@ class Coordinator:
         self.timings: dict[str, float] = {}
         self.driver_word: dict[str, Any] = {}
         self.stopped = False
+        self.resumable = False
 
     def watch(self) -> Iterator[Event]:
         """Start the driver and see the sweep through; raises InputError and its kin, StoppedError when killed."""
@@ -87,7 +95,7 @@ class Coordinator:
             self._clock.sleep(_LOOK_EVERY)
         yield from self._notes()
         yield from self._script.read()
-        self.driver_word = last_word(self._folder.driver) or self._without_word(ended)
+        self.driver_word = last_word(self._folder.driver) or without_word(ended, self._sweep.image, self.stages)
         self._mark("script_ended")
 
     def _ask_engine(self) -> Generator[Event, None, list[Ended]]:
@@ -112,13 +120,6 @@ class Coordinator:
                 self._noted.add(text)
                 yield Notice(text=text, level="warning")
 
-    def _without_word(self, ended: list[Ended]) -> dict[str, Any]:
-        code = next(each.exit_code for each in ended if each.member == "driver")
-        text = f"the driver ended with exit status {code} and without a word"
-        if code in _NOT_RUNNABLE and self._sweep.image:
-            text = f"python3 cannot be run in {self._sweep.image}: give an --image with Python 3.9 or newer"
-        return {"kind": "died", "message": text, "scans": self.stages}
-
     @property
     def totals(self) -> Counter[str]:
         """Count ``rows`` and recorded rows by status, over all stages and the one that runs."""
@@ -137,17 +138,21 @@ class Coordinator:
     # -- stages --------------------------------------------------------------------------------------------------
 
     def _next_stage(self) -> Iterator[Event]:
-        """Begin the stage that the driver has planned, if it has."""
-        path = self._folder.driver.stage(self.stages + 1).plan
-        if self._stage is not None or not os.path.exists(path):
+        """Begin the stage that is planned next, if one is; pass over those that an earlier launch brought to their end."""
+        place = self._folder.driver.stage(self.stages + 1)
+        if self._stage is not None or not os.path.exists(place.plan):
             return
-        plan = StagePlan.from_json(read_json(path), path)
+        plan = StagePlan.from_json(read_json(place.plan), place.plan)
         self.stages += 1
         self._mark("planned")
-        asked = len(self._sweep.shares)
-        count = min(asked, plan.rows)
-        if 0 < count < asked:
-            yield Notice(text=f"{asked} workers asked for and {plan.rows} rows to run: {count} workers are enough")
+        if os.path.exists(place.result):
+            result = StageResult.from_json(read_json(place.result), place.result)
+            self._ended_totals += Counter(
+                {"rows": result.rows, COMPLETED: result.completed, FAILED: result.failed, LOST: result.lost}
+            )
+            self.stages_ended += 1
+            return
+        self._compare_with_before(place, plan)
         if self._draining or plan.rows == 0:
             stage = Stage(plan=plan, folder=self._folder, workers=[])
             ending = (
@@ -155,15 +160,41 @@ class Coordinator:
             )
             yield from self._finish(stage, *ending)
             return
-        started = self._members.start_workers(count)
-        workers = sorted(self._members.alive)[:count] if self._members.alive else started
-        if not workers:
+        yield from self._begin(plan)
+
+    def _compare_with_before(self, place: StageDir, plan: StagePlan) -> None:
+        """See that records of an earlier launch are not counted for other rows than theirs."""
+        if not os.path.exists(place.plan_before):
+            return
+        if StagePlan.from_json(read_json(place.plan_before), place.plan_before) != plan:
+            for worker in set(self._folder.workers()) - self._members.alive:
+                old = self._folder.worker(worker).stage(plan.stage).path
+                if os.path.isdir(old):
+                    os.rename(old, free_name(f"{old}.before"))
+        os.unlink(place.plan_before)
+
+    def _begin(self, plan: StagePlan) -> Iterator[Event]:
+        """Take over what is recorded of a stage, and give the rest to workers."""
+        stage = Stage(plan=plan, folder=self._folder, workers=sorted(self._members.alive))
+        limits = StageLimits(stage)
+        known = stage.take_over(redo=plan.stage in self._redo)
+        limits.catch_up(known)
+        ranges = [] if limits.ending is not None else stage.missing()
+        rows = sum(chunk.size for chunk in ranges)
+        if known:
+            yield Notice(text=f"{len(known)} of {plan.rows} rows are recorded already; {rows} are dealt anew")
+        asked = self._members.most
+        if 0 < plan.rows < asked and not known:
+            yield Notice(text=f"{asked} workers asked for and {plan.rows} rows to run: {plan.rows} workers are enough")
+        self._members.start_workers(min(asked, rows))
+        stage.workers = sorted(self._members.alive)[: plan.rows]
+        if rows and not stage.workers:
             raise StoppedError("no worker is left to run the rows of this Scan; look into workers/*/log.txt")
-        self._stage = Stage(plan=plan, folder=self._folder, workers=workers)
-        self._limits = StageLimits(self._stage)
-        self._stage.deal()
+        self._stage, self._limits = stage, limits
+        if rows:
+            stage.deal(ranges)
         self._mark("workers_started")
-        yield StageBegun(plan=plan, workers=len(workers))
+        yield StageBegun(plan=plan, workers=len(stage.workers))
 
     def _advance(self, stage: Stage, ended: list[Ended]) -> Iterator[Event]:
         limits = self._limits or StageLimits(stage)
@@ -208,11 +239,15 @@ class Coordinator:
         counts = stage.counts()
         self._ended_totals += counts
         completed, failed, lost = counts[COMPLETED], counts[FAILED], counts[LOST]
-        result = StageResult(stage.plan.stage, status, stage.plan.rows, completed, failed, lost, reason, run_name)
+        resumable = status == "paused" and self._draining
+        result = StageResult(
+            stage.plan.stage, status, stage.plan.rows, completed, failed, lost, reason, run_name, resumable=resumable
+        )
         write_json(place.result, result.to_json())
         self.stages_ended += 1
         self._mark("rows_done")
         self.stopped = self.stopped or status != "complete"
+        self.resumable = self.resumable or resumable
         self._stage = None
         yield StageEnded(result=result)
 
@@ -230,7 +265,7 @@ class Coordinator:
             return
         said = str(word.get("message") or "")
         unfit = word.get("reason") in ("refused", "script-ended", "failed")
-        cause, text = ("unknown", said) if said else _cause(ended)
+        cause, text = ("unknown", said) if said else cause_of(ended)
         heirs = [worker for worker in stage.workers if worker in self._members.alive]
         stage.workers = heirs
         lost = stage.rescue(number, heirs, f"worker {number}: {text}", cause)
@@ -240,7 +275,8 @@ class Coordinator:
                 level="warning",
             )
         if unfit and not heirs:
-            raise InputError(f"no worker can run this script's rows; worker {number}: {text}")
+            back = "; put the script back as it was, or launch a new sweep" if stage.taken_over else ""
+            raise InputError(f"no worker can run this script's rows; worker {number}: {text}{back}")
         yield Notice(text=f"worker {number} ended: {text}", level="warning")
         if word.get("reason") != "fresh":
             self._deaths[number] += 1
@@ -291,14 +327,3 @@ class Coordinator:
                 if self._clock.steady() > deadline:
                     raise
                 self._clock.sleep(1.0)
-
-
-def _cause(ended: Ended) -> tuple[str, str]:
-    """Name why a container ended by the engine's word and its exit code."""
-    if ended.oom:
-        return "host-oom", "its container ran out of memory: give more with --memory"
-    if ended.error:
-        return "unknown", ended.error
-    if ended.exit_code > 128:
-        return "signal", f"its container was killed (signal {ended.exit_code - 128})"
-    return "unknown", f"its container ended with exit status {ended.exit_code}"

@@ -9,6 +9,7 @@ import os
 from orchestrator.coordinator.stage import Stage
 from orchestrator.errors import InputError
 from orchestrator.records.atomic import read_json, write_json, write_text
+from orchestrator.records.trial_log import read_log
 from orchestrator.scan.rules import Target
 from orchestrator.schema import COMPLETED, TrialRecord
 
@@ -29,6 +30,20 @@ class StageLimits:
         self._seen_completed = 0
         self._dropped: set[int] = set()
         self.ending: tuple[str, str] | None = None
+
+    def catch_up(self, records: list[TrialRecord]) -> None:
+        """Take over a stage that an earlier launch left: its records so far, and what reducers have said of them."""
+        seen: set[int] = set()
+        while os.path.exists(self._place.reduction(self._looks + 1, "request.json")):
+            self._looks += 1
+            seen |= {record.row for record in read_log(self._place.reduction(self._looks, "records.jsonl"))}
+            self._seen_completed = int(read_json(self._place.reduction(self._looks, "request.json"))["completed"])
+            self._waiting = True
+            self._read_answer()
+        self._stage.leave_out(self._dropped)
+        for record in records:
+            self.heed(record)
+        self._unseen = [record for record in self._unseen if record.row not in seen]
 
     def heed(self, record: TrialRecord) -> None:
         """Take note of a record; a target on a metric that there is not refuses the stage."""

@@ -28,11 +28,23 @@ class Members:
     """
 
     def __init__(self, engine: Engine, sweep: SweepFile, folder: SweepDir, shares: SharePlan, world: World) -> None:
-        self._engine, self._sweep, self._folder = engine, sweep, folder
-        self._shares, self._world = shares, world
+        self._engine, self._sweep, self._folder, self._world = engine, sweep, folder, world
+        self._driver_share = shares.driver
+        self._shares = {share.worker: share for share in shares.workers}
         self.attempts: dict[int, int] = {}
         self.alive: set[int] = set()
         self.copied = False
+
+    @property
+    def most(self) -> int:
+        """How many workers may run at a time."""
+        return len(self._shares)
+
+    def adopt(self, number: int) -> None:
+        """Take over a worker that an earlier launch started and that still runs."""
+        job = Job.from_json(read_json(self._folder.worker(number).job), self._folder.worker(number).job)
+        self.attempts[number] = job.attempt
+        self.alive.add(number)
 
     def start_driver(self) -> None:
         """Start the driver, and settle how the project is kept as it was for the workers.
@@ -49,11 +61,11 @@ class Members:
             # The folder of all sweeps, not only this one's, is left out where it lies in the project.
             copy_project(self._sweep.project, self._folder.pristine, skip=os.path.dirname(self._folder.path))
             with ThreadPoolExecutor(_TOGETHER) as pool:
-                list(pool.map(self._copy, [share.worker for share in self._shares.workers]))
+                list(pool.map(self._copy, [number for number in self._shares if number not in self.alive]))
             self._start_driver(view=False)
 
     def _start_driver(self, *, view: bool) -> None:
-        spec, job = driver_spec(self._sweep, self._folder, self._shares.driver, self._world, view=view)
+        spec, job = driver_spec(self._sweep, self._folder, self._driver_share, self._world, view=view)
         self._prepare(self._folder.driver, job)
         self._engine.start(spec)
 
@@ -61,8 +73,9 @@ class Members:
         copy_project(self._folder.pristine, self._folder.worker(number).files, skip="")
 
     def start_workers(self, count: int) -> list[int]:
-        """Start those of the first ``count`` workers that were never started, all at the same time; their numbers."""
-        new = [share.worker for share in self._shares.workers[:count] if share.worker not in self.attempts]
+        """Start workers that were never started, all at the same time, until ``count`` are running; their numbers."""
+        fresh = [number for number in sorted(self._shares) if number not in self.attempts]
+        new = fresh[: max(0, count - len(self.alive))]
         with ThreadPoolExecutor(_TOGETHER) as pool:
             for number, _ in zip(new, pool.map(self._start_worker, new), strict=True):
                 self.alive.add(number)
@@ -71,7 +84,7 @@ class Members:
     def _start_worker(self, number: int) -> None:
         attempt = self.attempts.get(number, 0) + 1
         self.attempts[number] = attempt
-        share = self._shares.workers[number]
+        share = self._shares[number]
         spec, job = worker_spec(self._sweep, self._folder, share, self._world, attempt, copied=self.copied)
         run = self._folder.worker(number)
         self._prepare(run, job)
@@ -123,7 +136,7 @@ class Members:
 
     def device(self, number: int) -> str:
         """Name a worker's device, for people."""
-        return self._shares.workers[number].device
+        return self._shares[number].device
 
     def is_ready(self, number: int) -> bool:
         """Say whether a worker has got as far as its Scan: it then writes down what limits hold."""

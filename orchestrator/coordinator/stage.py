@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from orchestrator.errors import RecordError, StoppedError
-from orchestrator.plan.shards import deal, halves, left_over
+from orchestrator.plan.shards import deal, halves, left_over, missing
 from orchestrator.records import spool
 from orchestrator.records.atomic import write_text
 from orchestrator.records.layout import StageDir, SweepDir
 from orchestrator.records.planned import planned_params
 from orchestrator.records.spool import Chunk
-from orchestrator.records.trial_log import TrialLog, TrialTail
+from orchestrator.records.trial_log import TrialLog, TrialTail, outranks
 from orchestrator.schema import COMPLETED, LOST, StagePlan, TrialRecord
 
 # How often a row may take its container with it before it counts as lost.
@@ -42,17 +42,52 @@ class Stage:
     tallies: dict[int, Tally] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     completed: int = 0
+    taken_over: bool = False
     _tails: dict[int, TrialTail] = field(default_factory=dict)
+    _attempts: dict[int, int] = field(default_factory=dict)
 
     def of(self, worker: int) -> StageDir:
         """Give a worker's folder of this stage."""
         return self.folder.worker(worker).stage(self.plan.stage)
 
-    def deal(self) -> None:
-        """Put every chunk into a queue."""
+    def take_over(self, *, redo: bool) -> list[TrialRecord]:
+        """Read what earlier launches recorded; give it in the order in which it ended. Nothing, in a first launch.
+
+        With ``redo`` rows that did not complete are to run again. Rows that nobody recorded, and that no living worker
+        holds, are ``missing`` from here on.
+        """
+        found = sorted(self.read_new(), key=lambda record: record.end)
+        self.taken_over = bool(found)
+        if redo:
+            for record in found:
+                if record.status != COMPLETED:
+                    self._attempts[record.row] = record.attempt + 1
+                    del self.records[record.row]
+        return [record for record in found if record.row in self.records]
+
+    def missing(self) -> list[Chunk]:
+        """Give the rows to deal: all but those recorded, taken away, or in a living worker's hands."""
+        taken = [Chunk(row, row) for row in (*self.records, *self.dropped)]
+        attempts = dict(self._attempts)
+        for worker in self.folder.workers():
+            place = self.of(worker)
+            for path in (place.queue, place.active, place.left):
+                for chunk in spool.waiting(path):
+                    if worker in self.workers and path != place.left:
+                        taken.append(chunk)
+                        continue
+                    if chunk.size == 1 and chunk.attempt > attempts.get(chunk.first, 1):
+                        attempts[chunk.first] = chunk.attempt
+                    spool.finish(path, chunk)
+        for chunk in spool.waiting(self._aside):
+            spool.finish(self._aside, chunk)
+        return missing(self.plan.rows, taken, attempts)
+
+    def deal(self, ranges: list[Chunk]) -> None:
+        """Put rows into the queues, as chunks."""
         interval = self.plan.reduction_interval
         largest = None if interval is None else max(1, interval // (4 * len(self.workers)))
-        for worker, hand in zip(self.workers, deal(self.plan.rows, len(self.workers), largest), strict=True):
+        for worker, hand in zip(self.workers, deal(ranges, len(self.workers), largest), strict=True):
             place = self.of(worker)
             for path in (place.queue, place.active):
                 os.makedirs(path, exist_ok=True)
@@ -95,6 +130,13 @@ class Stage:
                 spool.finish(self._aside, chunk)
                 self.dropped |= named
 
+    def leave_out(self, rows: set[int]) -> None:
+        """Count rows as taken away that are neither recorded nor in anybody's hands, before they are dealt."""
+        held = [chunk for worker in self.workers for chunk in spool.waiting(self.of(worker).active)]
+        self.dropped |= {
+            row for row in rows - set(self.records) if not any(chunk.first <= row <= chunk.last for chunk in held)
+        }
+
     def _refuse_links(self, worker: int) -> None:
         """Raise RecordError where user code has put a link in the place of a folder that we write to."""
         place = self.of(worker)
@@ -108,13 +150,17 @@ class Stage:
             self._refuse_links(worker)
             tail = self._tails.setdefault(worker, TrialTail(self.of(worker).trials))
             for record in tail.read():
-                if record.row in self.records or record.row >= self.plan.rows:
+                if record.row >= self.plan.rows or record.attempt < self._attempts.get(record.row, 1):
+                    continue
+                before = self.records.get(record.row)
+                if before is not None and not outranks(record, before):
                     continue
                 self.records[record.row] = record
                 tally = self.tallies.setdefault(worker, Tally())
                 tally.done += record.status == COMPLETED
                 tally.failed += record.status != COMPLETED
                 self.completed += record.status == COMPLETED
+                self.completed -= before is not None and before.status == COMPLETED
                 yield record
 
     def check_alike(self) -> None:

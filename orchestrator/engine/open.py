@@ -61,12 +61,19 @@ def worker_request(device: str, backend: str) -> ImageRequest:
     return ImageRequest(device=cast("Device", device), backend=cast("Backend", backend))
 
 
-def find_worker_image(engine: Engine, asked: str | None, request: ImageRequest | None) -> tuple[str, str | None]:
+def find_worker_image(
+    engine: Engine, asked: str | None, request: ImageRequest | None, before: str | None = None
+) -> tuple[str, str | None]:
     """Give (name, id) of the image to use; id None for one of ours that is still to build.
 
-    An image with both backends serves where it is there. ImageError for a user's own image that the engine lacks.
+    An image with both backends serves where it is there. ``before`` is the id that an earlier launch of the sweep had; it
+    wins where the engine still has it. ImageError for a user's own image that the engine lacks.
     """
     assert isinstance(engine, DockerEngine)  # noqa: S101 - only that one has images
+    if before is not None:
+        with engine_errors(f"find image {before}"):
+            if find_image(engine.client, before) is not None:
+                return asked or before, before
     if asked is not None:
         with engine_errors(f"find image {asked}"):
             found = find_image(engine.client, asked)

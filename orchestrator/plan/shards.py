@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.records.spool import Chunk
 
@@ -10,25 +11,53 @@ from orchestrator.records.spool import Chunk
 _PARTS = 4
 
 
-def chunks(rows: int, workers: int, largest: int | None = None) -> Iterator[Chunk]:
-    """Cut rows 0 to ``rows`` - 1 into chunks of falling size; about ``4 * workers * ln(rows)`` of them for any number.
+def chunks(ranges: Sequence[Chunk], workers: int, largest: int | None = None) -> Iterator[Chunk]:
+    """Cut ``ranges`` of rows into chunks of falling size; about ``4 * workers * ln(rows)`` of them for any number of rows.
 
     ``largest`` bounds a chunk's rows, where rows that wait may still be taken away.
     """
-    first = 0
-    while first < rows:
-        size = max(1, (rows - first) // (_PARTS * workers))
-        size = size if largest is None else min(size, largest)
-        yield Chunk(first, first + size - 1)
-        first += size
+    left = sum(whole.size for whole in ranges)
+    for whole in ranges:
+        first = whole.first
+        while first <= whole.last:
+            size = max(1, left // (_PARTS * workers))
+            size = min(size if largest is None else min(size, largest), whole.last - first + 1)
+            yield Chunk(first, first + size - 1, whole.attempt)
+            first += size
+            left -= size
 
 
-def deal(rows: int, workers: int, largest: int | None = None) -> list[list[Chunk]]:
+def deal(ranges: Sequence[Chunk], workers: int, largest: int | None = None) -> list[list[Chunk]]:
     """Give each worker its chunks, one after another in turn, so that rows are visited roughly in Talos's order."""
     hands: list[list[Chunk]] = [[] for _ in range(workers)]
-    for number, chunk in enumerate(chunks(rows, workers, largest)):
+    for number, chunk in enumerate(chunks(ranges, workers, largest)):
         hands[number % workers].append(chunk)
     return hands
+
+
+def missing(rows: int, taken: Iterable[Chunk], attempts: Mapping[int, int]) -> list[Chunk]:
+    """Give the rows of 0 to ``rows`` - 1 that are in no chunk of ``taken``, as few chunks as there can be.
+
+    ``attempts`` names rows whose attempt is not the first; each is a chunk of its own.
+    """
+    alone = sorted(row for row in attempts if row < rows)
+    found: list[Chunk] = []
+    start = 0
+    for chunk in (*sorted(taken), Chunk(rows, rows)):
+        if start < chunk.first:
+            found += _split(start, min(chunk.first, rows) - 1, alone, attempts)
+        start = max(start, chunk.last + 1)
+    return found
+
+
+def _split(first: int, last: int, alone: Sequence[int], attempts: Mapping[int, int]) -> Iterator[Chunk]:
+    for row in alone[bisect_left(alone, first) : bisect_right(alone, last)]:
+        if first < row:
+            yield Chunk(first, row - 1)
+        yield Chunk(row, row, attempts[row])
+        first = row + 1
+    if first <= last:
+        yield Chunk(first, last)
 
 
 def halves(chunk: Chunk) -> tuple[Chunk, Chunk]:

@@ -16,14 +16,14 @@ from orchestrator.errors import RecordError
 LARGEST = 512 * 1024 * 1024
 
 
-def write_text(path: str, text: str) -> None:
+def write_text(path: str, text: str, mode: int = 0o666) -> None:
     """Put ``text`` at ``path`` in one step: a temporary file beside it, fsync, rename.
 
     Raises OSError. The name of the temporary file holds the process id, so that two writers never share one; a link of
     that name, left by user code, is not followed. A lone surrogate becomes its escape, which JSON reads back.
     """
     temporary = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
         stream.write(text)
         stream.flush()
@@ -31,9 +31,9 @@ def write_text(path: str, text: str) -> None:
     os.replace(temporary, path)
 
 
-def write_json(path: str, value: Any) -> None:
+def write_json(path: str, value: Any, mode: int = 0o666) -> None:
     """Put ``value`` at ``path`` as JSON, in one step, one key per line so that people can read it."""
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n", mode)
 
 
 def read_json(path: str) -> Any:

@@ -31,6 +31,11 @@ class StageDir:
         return os.path.join(self.path, "plan.json")
 
     @property
+    def plan_before(self) -> str:
+        """The plan of an earlier launch, whose records count if the driver comes to the same one again."""
+        return os.path.join(self.path, "plan.before.json")
+
+    @property
     def result(self) -> str:
         """The coordinator's word that the stage has ended."""
         return os.path.join(self.path, "result.json")
@@ -176,6 +181,11 @@ class SweepDir:
         return os.path.join(self.path, "sweep.json")
 
     @property
+    def settings(self) -> str:
+        """The options of its launch, for a resume; readable by its owner alone, since they hold variables."""
+        return os.path.join(self.path, "launch.json")
+
+    @property
     def state(self) -> str:
         """How it stands."""
         return os.path.join(self.path, "state.json")
@@ -230,6 +240,14 @@ class SweepDir:
         except FileNotFoundError:
             return []
         return sorted(int(name) for name in names if _WORKER.match(name))
+
+
+def free_name(path: str) -> str:
+    """Give ``path`` with the first number at its end that is not taken: ``files`` becomes ``files.1``."""
+    number = 1
+    while os.path.lexists(f"{path}.{number}"):
+        number += 1
+    return f"{path}.{number}"
 
 
 def sweeps(runs: str) -> Iterator[SweepDir]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from orchestrator.errors import RecordError
 from orchestrator.records.atomic import open_plain
-from orchestrator.schema import TrialRecord
+from orchestrator.schema import COMPLETED, TrialRecord
 
 _BLOCK = 1 << 20
 LONGEST_LINE = 256 * 1024 * 1024
@@ -100,6 +100,13 @@ class TrialTail:
         except (ValueError, RecursionError) as error:
             raise RecordError(f"{where}: damaged ({error}); restore the file or remove this line") from error
         return TrialRecord.from_json(data, where)
+
+
+def outranks(new: TrialRecord, old: TrialRecord) -> bool:
+    """Say whether ``new`` is the record that counts for their row: a completed one, or else the later attempt."""
+    if (new.status == COMPLETED) != (old.status == COMPLETED):
+        return new.status == COMPLETED
+    return new.attempt > old.attempt
 
 
 def read_log(path: str) -> list[TrialRecord]:

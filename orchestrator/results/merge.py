@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from orchestrator.records.atomic import open_folder, write_text
 from orchestrator.records.layout import SweepDir
-from orchestrator.records.trial_log import read_log
+from orchestrator.records.trial_log import outranks, read_log
 from orchestrator.scan.models import KeepPolicy, KeptRows, model_files
 from orchestrator.schema import COMPLETED, TrialRecord
 
@@ -20,7 +20,7 @@ from orchestrator.schema import COMPLETED, TrialRecord
 def collect(sweep: SweepDir, stage: int) -> list[TrialRecord]:
     """Read a stage's records in row order: the merged log once the stage has ended, the workers' own logs before.
 
-    Of several records of one row the first by worker counts. Raises RecordError on damage.
+    Of several records of one row a completed one counts, then the last attempt. Raises RecordError on damage.
     """
     merged = sweep.driver.stage(stage).trials
     if os.path.exists(merged):
@@ -28,7 +28,8 @@ def collect(sweep: SweepDir, stage: int) -> list[TrialRecord]:
     rows: dict[int, TrialRecord] = {}
     for worker in sweep.workers():
         for record in read_log(sweep.worker(worker).stage(stage).trials):
-            rows.setdefault(record.row, record)
+            if record.row not in rows or outranks(record, rows[record.row]):
+                rows[record.row] = record
     return [rows[row] for row in sorted(rows)]
 
 

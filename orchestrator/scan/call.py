@@ -35,7 +35,8 @@ class ScanCall:
 class StageOutcome:
     """``records`` in row order, one per row that ran; ``folder`` is where kept models lie, by their ``path``.
 
-    ``run`` is the stage as a Talos run directory, wherever this role finds it.
+    ``run`` is the stage as a Talos run directory, wherever this role finds it; ``trials`` what ran, where a plan has taken
+    the place of what this process's script built.
     """
 
     records: list[TrialRecord]
@@ -44,6 +45,7 @@ class StageOutcome:
     rows: int
     reason: Optional[str] = None
     run: Optional[str] = None
+    trials: Optional[Trials] = None
 
 
 class Session(Protocol):

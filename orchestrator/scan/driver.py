@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from typing import Any, Optional
 
-from orchestrator.errors import ContractError, InputError, OrchestratorError, StoppedError
+from orchestrator.errors import ContractError, InputError, OrchestratorError, SpaceMismatchError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
 from orchestrator.records.trial_log import read_log
@@ -16,7 +17,9 @@ from orchestrator.scan.drift import fingerprint
 from orchestrator.scan.pulse import Pulse
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import refuse_past
+from orchestrator.scan.trial import Trials
 from orchestrator.schema import StagePlan, StageResult, TrialRecord
+from orchestrator.space import Selection
 
 _LOOK_EVERY = 0.01  # seconds; one stat of one file
 
@@ -53,11 +56,7 @@ class DriverSession:
         os.makedirs(folder.path, exist_ok=True)
         for stream in (sys.stdout, sys.stderr):
             getattr(stream, "flush", bool)()
-        if not os.path.exists(folder.result):
-            refuse_past(call.deadline, call.trials.selection.size)
-            if call.reducer is not None:
-                call.reducer.check()
-            write_json(folder.plan, make_plan(self._stage, call).to_json())
+        call = self._plan(call, folder)
         reductions = Reductions(folder, call.reducer) if call.reducer is not None else None
         while not os.path.exists(folder.result):
             if reductions is not None:
@@ -66,7 +65,32 @@ class DriverSession:
                 raise StoppedError("the coordinator is gone: start the sweep again")
             time.sleep(_LOOK_EVERY)
         seed_what_follows(call)
-        return read_outcome_of(folder)
+        return replace(read_outcome_of(folder), trials=call.trials)
+
+    def _plan(self, call: ScanCall, folder: StageDir) -> ScanCall:
+        """Write the plan; where an earlier launch of the sweep has written it, go on with that one."""
+        if os.path.exists(folder.plan):
+            plan = StagePlan.from_json(read_json(folder.plan), folder.plan)
+            try:
+                trials = agree(call.trials, call.experiment_name, plan)
+            except SpaceMismatchError as error:
+                raise SpaceMismatchError(
+                    f"Scan {self._stage} is not the one that this sweep began with ({error}): its rows stay as they are; "
+                    "put the script back as it was, or launch a new sweep"
+                ) from error
+            if call.reducer is not None:
+                call.reducer.check()
+            return replace(call, trials=trials)
+        refuse_past(call.deadline, call.trials.selection.size)
+        if call.reducer is not None:
+            call.reducer.check()
+        plan = make_plan(self._stage, call)
+        if os.path.exists(folder.plan_before):
+            before = StagePlan.from_json(read_json(folder.plan_before), folder.plan_before)
+            if is_same(before, plan):
+                plan, call = before, replace(call, trials=agree(call.trials, call.experiment_name, before))
+        write_json(folder.plan, plan.to_json())
+        return call
 
 
 class Reductions:
@@ -83,14 +107,20 @@ class Reductions:
         if not os.path.exists(self._folder.reduction(self._next, "request.json")):
             return
         self._records += read_log(self._folder.reduction(self._next, "records.jsonl"))
-        try:
-            removed = self._reducer.reduce(self._records, self._gone)
-            answer: dict[str, Any] = {"removed": removed}
-            self._gone |= set(removed)
-        except OrchestratorError as error:
-            answer = {"error": str(error)}
-        write_json(self._folder.reduction(self._next, "answer.json"), answer)
+        path = self._folder.reduction(self._next, "answer.json")
+        if os.path.exists(path):  # given in an earlier launch
+            answer = read_json(path)
+        else:
+            answer = self._look()
+            write_json(path, answer)
+        self._gone |= set(answer.get("removed", []))
         self._next += 1
+
+    def _look(self) -> dict[str, Any]:
+        try:
+            return {"removed": self._reducer.reduce(self._records, self._gone)}
+        except OrchestratorError as error:
+            return {"error": str(error)}
 
 
 def make_plan(stage: int, call: ScanCall) -> StagePlan:
@@ -114,6 +144,29 @@ def make_plan(stage: int, call: ScanCall) -> StagePlan:
         deadline=call.deadline,
         data=fingerprint(trials.data),
         reduction_interval=call.reduction.interval if call.reduction else None,
+    )
+
+
+def is_same(one: StagePlan, other: StagePlan) -> bool:
+    """Say whether two plans have the same rows with the same seeds, so that records of one are records of the other."""
+    return (one.fingerprint, one.selection, one.rows, one.base_seed, one.experiment_name) == (
+        other.fingerprint, other.selection, other.rows, other.base_seed, other.experiment_name
+    )  # fmt: skip
+
+
+def agree(trials: Trials, name: str, plan: StagePlan) -> Trials:
+    """Take rows, seeds and plain values from a plan; SpaceMismatchError when this script built another space."""
+    if plan.experiment_name != name:
+        raise SpaceMismatchError(
+            f"this process has come to the Scan {name!r} where the plan has {plan.experiment_name!r}: "
+            "the script's Scans come in another order each time"
+        )
+    return replace(
+        trials,
+        domain=trials.domain.adopt(plan.space),
+        selection=Selection.from_json(plan.selection),
+        base_seed=plan.base_seed,
+        shard_namespace=plan.shard_namespace,
     )
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,6 +54,7 @@ class ScanResult:
     """
 
     def _settle(self, call: ScanCall, outcome: StageOutcome) -> None:
+        call = call if outcome.trials is None else replace(call, trials=outcome.trials)
         self._call, self._outcome = call, outcome
         self._records = [record for record in outcome.records if record.status == COMPLETED]
         self._failed = [record for record in outcome.records if record.status != COMPLETED]

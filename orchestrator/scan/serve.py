@@ -6,17 +6,16 @@ import os
 from dataclasses import replace
 from typing import Any, Optional, Protocol
 
-from orchestrator.errors import InputError, SpaceMismatchError
+from orchestrator.errors import InputError
 from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import RunDir
 from orchestrator.records.trial_log import read_log
 from orchestrator.scan.call import OneAtATime, ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.drift import Drift, fingerprint
-from orchestrator.scan.driver import read_outcome_of
+from orchestrator.scan.driver import agree, read_outcome_of
 from orchestrator.scan.models import KeepPolicy, ModelStore
 from orchestrator.scan.trial import Trials, run_trial
 from orchestrator.schema import Job, StagePlan
-from orchestrator.space import Selection
 
 
 class Line(Protocol):
@@ -48,19 +47,19 @@ class WorkerSession:
     def _run_stage(self, call: ScanCall) -> StageOutcome:
         self._stage += 1
         folder = RunDir(self._job.driver).stage(self._stage)
-        if self._stage >= self._first:
-            self._serve(call)
-        seed_what_follows(call)
-        return read_outcome_of(folder)
-
-    def _serve(self, call: ScanCall) -> None:
-        own = RunDir(self._job.run).stage(self._stage)
         try:
-            trials = self._agree(call.trials, call.experiment_name)
+            call = replace(call, trials=self._agree(call.trials, call.experiment_name))
         except InputError as error:
             self._line.send({"type": "refuse", "error": str(error)})
             self._line.receive()  # nothing more is asked of this process; the supervisor ends it
-            return
+        if self._stage >= self._first:
+            self._serve(call)
+        seed_what_follows(call)
+        return replace(read_outcome_of(folder), trials=call.trials)
+
+    def _serve(self, call: ScanCall) -> None:
+        own = RunDir(self._job.run).stage(self._stage)
+        trials = replace(call.trials, interruptible=False)
         drift = Drift(trials.data)
         store = self._store(own.trials, own.models) if call.keep else None
         self._line.send({"type": "ready", "stage": self._stage})
@@ -81,24 +80,13 @@ class WorkerSession:
         """Take rows and plain values from the plan; SpaceMismatchError when this script built another space."""
         path = RunDir(self._job.driver).stage(self._stage).plan
         plan = StagePlan.from_json(read_json(path), path)
-        if plan.experiment_name != name:
-            raise SpaceMismatchError(
-                f"this worker has come to the Scan {name!r} where the driver came to {plan.experiment_name!r}: "
-                "the script's Scans come in another order each time"
-            )
+        agreed = agree(trials, name, plan)
         if plan.data is not None and plan.data != fingerprint(trials.data):
             self._notice(
                 "this worker's data are not the driver's: the script draws or reads them anew each time; "
                 "give its generator a seed, or rows are not comparable"
             )
-        return replace(
-            trials,
-            domain=trials.domain.adopt(plan.space),
-            selection=Selection.from_json(plan.selection),
-            base_seed=plan.base_seed,
-            interruptible=False,
-            shard_namespace=plan.shard_namespace,
-        )
+        return agreed
 
     def _notice(self, text: Optional[str]) -> None:
         if text is not None:

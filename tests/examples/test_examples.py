@@ -89,3 +89,21 @@ def test_an_interrupted_sweep_gives_the_same_table(examples: Bench, plain_talos,
     check_finished(done, len(plain))
     assert "worker 1 ended" in done.err
     pd.testing.assert_frame_equal(comparable(done.table), comparable(plain))
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"), [("digits_torch", "docker"), ("iris_keras", "docker"), ("iris_torch", "process")]
+)
+def test_a_sweep_whose_launch_is_killed_and_resumed_gives_the_same_table(
+    examples: Bench, plain_talos, backends_here, name: str, engine: str
+) -> None:
+    """The coordinator dies without a word, and with it whatever was in hand; other workers go on."""
+    plain, output = plain_talos(name)
+    process = examples.start(f"{name}.py", "--workers", "2", "--threads", "1", "--engine", engine)
+    wait_until(lambda: recorded_rows(examples.runs / "sweep") >= 3, "three rows")
+    process.kill()
+    examples.finish(process)
+    done = examples.resume("--workers", "3")
+    check_finished(done, len(plain))
+    pd.testing.assert_frame_equal(comparable(done.table), comparable(plain))
+    assert done.out == output

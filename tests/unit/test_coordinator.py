@@ -375,7 +375,7 @@ def test_a_drain_keeps_the_rows_in_hand_and_leaves_the_others(tmp_path):
 def test_a_scan_after_a_drain_is_answered_and_runs_nothing(tmp_path):
     sweep = Sweep(tmp_path, script(200, 5), serve(seconds=0.001))
     sweep.run(lambda event: sweep.switch.press() if isinstance(event, TrialDone) and not sweep.switch.level else None)
-    assert sweep.result(2) == StageResult(2, "paused", 5, 0, 0, 0, "stopped before this Scan")
+    assert sweep.result(2) == StageResult(2, "paused", 5, 0, 0, 0, "stopped before this Scan", resumable=True)
     assert sweep.coordinator.driver_word["kind"] == "ok"
 
 

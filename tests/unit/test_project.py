@@ -11,7 +11,15 @@ import pytest
 
 from orchestrator import project
 from orchestrator.errors import EnvironmentNotReadyError, InputError, ScriptError, SettingsError
-from orchestrator.project import check_runs, find_project, find_script, find_workdir, local_modules, read_source
+from orchestrator.project import (
+    check_name,
+    check_runs,
+    find_project,
+    find_script,
+    find_workdir,
+    local_modules,
+    read_source,
+)
 
 
 @pytest.fixture
@@ -134,23 +142,23 @@ class TestFindWorkdir:
 
 class TestCheckRuns:
     def test_passes_a_folder_that_can_be_made(self, tmp_path):
-        check_runs(tmp_path / "new" / "runs", "case", None)
+        check_runs(tmp_path / "new" / "runs", None)
         assert not (tmp_path / "new").exists()
 
     def test_refuses_a_name_in_use(self, tmp_path):
         (tmp_path / "case").mkdir()
-        with pytest.raises(InputError, match=r"^--name case: .* exists already; give another name"):
-            check_runs(tmp_path, "case", None)
+        with pytest.raises(InputError, match=r"^--name case: .* exists already; give another name, or go on with it"):
+            check_name(tmp_path, "case")
 
     def test_refuses_a_file_in_the_way(self, tmp_path):
         place(tmp_path / "runs")
         with pytest.raises(EnvironmentNotReadyError, match="is not a folder; give another one with --runs"):
-            check_runs(tmp_path / "runs" / "inner", "case", None)
+            check_runs(tmp_path / "runs" / "inner", None)
 
     def test_refuses_a_folder_that_may_not_be_written(self, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "access", lambda path, mode: False)
         with pytest.raises(EnvironmentNotReadyError, match="not writable for you"):
-            check_runs(tmp_path / "runs", "case", None)
+            check_runs(tmp_path / "runs", None)
 
     @pytest.mark.parametrize(("data_root", "what"), [(None, "the run folder"), ("/", "Docker's own data")])
     def test_refuses_a_full_disk_with_the_numbers(self, tmp_path, monkeypatch, data_root, what):
@@ -162,8 +170,8 @@ class TestCheckRuns:
 
         monkeypatch.setattr(shutil, "disk_usage", disk_usage)
         with pytest.raises(EnvironmentNotReadyError, match=f"only 5 MiB free for {what}; a sweep needs 256 MiB"):
-            check_runs(tmp_path, "case", data_root)
+            check_runs(tmp_path, data_root)
 
     def test_looks_at_no_disk_of_another_machine(self, tmp_path):
-        check_runs(tmp_path, "case", str(tmp_path / "not" / "here"))
+        check_runs(tmp_path, str(tmp_path / "not" / "here"))
         assert project.LEAST_FREE > 0

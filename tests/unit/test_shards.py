@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import SettingsError
-from orchestrator.plan.shards import chunks, deal, halves, left_over
+from orchestrator.plan.shards import chunks, deal, halves, left_over, missing
 from orchestrator.plan.sizes import GIB, MIB, parse_size, show_size
 from orchestrator.records.spool import Chunk
 
@@ -19,16 +19,20 @@ def rows_of(found):
     return [row for chunk in found for row in range(chunk.first, chunk.last + 1)]
 
 
+def whole(rows):
+    return [Chunk(0, rows - 1)] if rows else []
+
+
 @given(st.integers(0, 3000), st.integers(1, 40))
 def test_every_row_is_dealt_once(rows, workers):
-    hands = deal(rows, workers)
+    hands = deal(whole(rows), workers)
     assert len(hands) == workers
     assert sorted(rows_of(chunk for hand in hands for chunk in hand)) == list(range(rows))
 
 
 @given(st.integers(1, 10**18), st.integers(1, 100))
 def test_chunks_touch_and_fall_to_single_rows(rows, workers):
-    found = list(chunks(rows, workers))
+    found = list(chunks(whole(rows), workers))
     assert found[0].first == 0
     assert found[-1].last == rows - 1
     assert all(after.first == before.last + 1 for before, after in itertools.pairwise(found))
@@ -38,19 +42,19 @@ def test_chunks_touch_and_fall_to_single_rows(rows, workers):
 
 @given(st.integers(8, 3000), st.integers(1, 8))
 def test_the_first_chunk_leaves_work_for_everyone(rows, workers):
-    assert next(chunks(rows, workers)).size <= max(1, rows // (4 * workers))
+    assert next(chunks(whole(rows), workers)).size <= max(1, rows // (4 * workers))
 
 
 def test_a_grid_beyond_any_memory_is_dealt_at_once():
     begun = time.perf_counter()
-    hands = deal(10**18, 64)
+    hands = deal(whole(10**18), 64)
     assert time.perf_counter() - begun < 1
     assert sum(map(len, hands)) < 20_000
     assert sum(chunk.size for hand in hands for chunk in hand) == 10**18
 
 
 def test_each_worker_begins_with_low_rows():
-    assert [hand[0].first for hand in deal(1000, 4)] == sorted(hand[0].first for hand in deal(1000, 4))
+    assert [hand[0].first for hand in deal(whole(1000), 4)] == [0, 62, 120, 175]
 
 
 @given(st.integers(0, 10**18), st.integers(2, 10**6), st.integers(1, 3))
@@ -78,6 +82,35 @@ def test_what_is_left_of_a_huge_chunk_is_known_at_once():
     rest = left_over(Chunk(0, 10**18), frozenset({0, 1}), tried=2)
     assert time.perf_counter() - begun < 1
     assert rest == [Chunk(2, 2, 2), Chunk(3, 10**18, 1)]
+
+
+taken_chunks = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda pair: Chunk(pair[0], pair[0] + pair[1])), max_size=6
+)
+
+
+@given(st.integers(0, 50), taken_chunks, st.dictionaries(st.integers(0, 60), st.integers(2, 4)))
+def test_what_is_missing_is_what_nobody_has(rows, taken, attempts):
+    found = missing(rows, taken, attempts)
+    held = {row for chunk in taken for row in range(chunk.first, chunk.last + 1)}
+    assert rows_of(found) == [row for row in range(rows) if row not in held]
+    for chunk in found:
+        assert all(attempts.get(row, 1) == chunk.attempt for row in range(chunk.first, chunk.last + 1))
+
+
+@given(taken_chunks.filter(bool), st.integers(1, 5))
+def test_ranges_with_gaps_are_dealt_once(taken, workers):
+    ranges = missing(90, taken, {})
+    hands = deal(ranges, workers)
+    assert sorted(rows_of(chunk for hand in hands for chunk in hand)) == rows_of(ranges)
+
+
+def test_what_is_missing_of_a_huge_space_is_known_at_once():
+    begun = time.perf_counter()
+    found = missing(10**18, [Chunk(row, row) for row in range(0, 2000, 2)], {10**17: 2})
+    assert time.perf_counter() - begun < 1
+    assert sum(chunk.size for chunk in found) == 10**18 - 1000
+    assert Chunk(10**17, 10**17, 2) in found
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from orchestrator.records.trial_log import TrialLog, read_log
 def stage(tmp_path):
     def make(rows, workers):
         made = Stage(plan=plan(rows), folder=SweepDir(str(tmp_path)), workers=list(range(workers)))
-        made.deal()
+        made.deal(made.missing())
         return made
 
     return make
