@@ -65,7 +65,7 @@ class TrialRecord:
     ``orchestrator.space``; ``changed_params`` those after the model function changed its dictionary, if it did.
     ``metrics`` keeps the order in which the model returned them, ``history`` the epochs of each. Times: ``start`` and
     ``end`` UTC ISO 8601, ``duration`` seconds, peaks MiB. ``model`` describes a kept artifact, ``path`` relative
-    to the stage folder.
+    to the stage folder. ``generators`` is what the random generators were like after the last row.
     """
 
     row: int
@@ -92,6 +92,7 @@ class TrialRecord:
     error: Optional[str] = None
     contract_error: bool = False
     traceback: Optional[str] = None
+    generators: Optional[dict[str, Any]] = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the line's object."""
@@ -110,7 +111,7 @@ class TrialRecord:
         for name in ("params", "metrics", "history"):
             if not isinstance(getattr(record, name), dict):
                 raise RecordError(f"{where}: {name} is not an object")
-        for name in ("changed_params", "model"):
+        for name in ("changed_params", "model", "generators"):
             if not isinstance(getattr(record, name), (dict, type(None))):
                 raise RecordError(f"{where}: {name} is not an object")
         for name in ("worker", "attempt"):

@@ -9,7 +9,7 @@ from typing import Optional, Protocol
 from orchestrator.errors import InputError
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import Reduction, Target
-from orchestrator.scan.seeding import LARGEST_SEED, row_seed, seed_everything
+from orchestrator.scan.seeding import LARGEST_SEED, row_seed, seed_everything, set_generators
 from orchestrator.scan.trial import Trials
 from orchestrator.schema import TrialRecord
 
@@ -74,10 +74,17 @@ class OneAtATime:
         self._busy.release()
 
 
-def seed_what_follows(call: ScanCall) -> None:
-    """Seed all generators as for the row after the last, so that what follows a Scan is the same in every process.
+def seed_what_follows(call: ScanCall, records: list[TrialRecord]) -> None:
+    """Bring all generators to where the last row left them, as they are after a Scan of Talos, in every process alike.
 
-    A worker has run trials by now and the driver has not; without this a second Scan would see different data.
+    A worker has run trials by now and the driver has not; without this a second Scan would see different data. Where the
+    last row did not run they are seeded as for a row after it.
     """
-    if call.trials.base_seed is not None:
-        seed_everything(row_seed(call.trials.base_seed, int(call.trials.selection.size) % LARGEST_SEED))
+    base, rows = call.trials.base_seed, int(call.trials.selection.size)
+    if base is None:
+        return
+    last = records[-1] if records and records[-1].row == rows - 1 else None
+    if last is not None and last.generators is not None:
+        set_generators(last.generators, row_seed(base, last.row))
+    else:
+        seed_everything(row_seed(base, rows % LARGEST_SEED))

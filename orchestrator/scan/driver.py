@@ -64,8 +64,9 @@ class DriverSession:
             if self._pulse.stopped():
                 raise StoppedError("the coordinator is gone: start the sweep again")
             time.sleep(_LOOK_EVERY)
-        seed_what_follows(call)
-        return replace(read_outcome_of(folder), trials=call.trials)
+        outcome = read_outcome_of(folder)
+        seed_what_follows(call, outcome.records)
+        return replace(outcome, trials=call.trials)
 
     def _plan(self, call: ScanCall, folder: StageDir) -> ScanCall:
         """Write the plan; where an earlier launch of the sweep has written it, go on with that one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import random
 import sys
@@ -15,6 +16,7 @@ class _Current:
 
     seed: int | None = None
     drawn = 0
+    torch: str | None = None  # the state that Torch's generator is to have once it is imported
 
 
 def seed_everything(value: int) -> None:
@@ -25,13 +27,17 @@ def seed_everything(value: int) -> None:
     value %= LARGEST_SEED
     _Current.seed = value
     _Current.drawn = 0
+    _Current.torch = None
     random.seed(value)
     for name in ("numpy", "tensorflow", "torch"):
         seed_backend(name, value)
 
 
 def seed_backend(name: str, value: int | None = None) -> None:
-    """Seed one module if it is there; without ``value`` with the seed in force, if any."""
+    """Seed one module if it is there; without ``value``, as what is in force says, if anything."""
+    if name == "torch" and value is None and _Current.torch is not None:
+        _set_torch(sys.modules["torch"], _Current.torch)
+        return
     value = _Current.seed if value is None else value
     module = sys.modules.get(name)
     if module is None or value is None:
@@ -59,6 +65,38 @@ def pin_default_rng(numpy: Any) -> None:
         return make(seed)
 
     numpy.random.default_rng = default_rng
+
+
+def read_generators() -> dict[str, Any]:
+    """Give the state of ``random``, numpy's and Torch's CPU generator as JSON, to go on from in another process."""
+    version, words, gauss = random.getstate()
+    state: dict[str, Any] = {"random": [version, list(words), gauss], "drawn": _Current.drawn}
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        name, keys, position, has_gauss, cached = numpy.random.get_state()
+        state["numpy"] = [name, [int(key) for key in keys], int(position), int(has_gauss), float(cached)]
+    if torch is not None and hasattr(torch, "get_rng_state"):
+        state["torch"] = base64.b64encode(bytes(torch.get_rng_state().tolist())).decode("ascii")
+    return state
+
+
+def set_generators(state: dict[str, Any], seed: int) -> None:
+    """Go on from ``read_generators()`` of another process; what it does not hold is seeded with ``seed``."""
+    seed_everything(seed)
+    version, words, gauss = state["random"]
+    random.setstate((version, tuple(words), gauss))
+    _Current.drawn = int(state["drawn"])
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and "numpy" in state:
+        name, keys, position, has_gauss, cached = state["numpy"]
+        numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, cached))
+    _Current.torch = state.get("torch")
+    if torch is not None and _Current.torch is not None:
+        _set_torch(torch, _Current.torch)
+
+
+def _set_torch(torch: Any, state: str) -> None:
+    torch.set_rng_state(torch.tensor(list(base64.b64decode(state)), dtype=torch.uint8))
 
 
 def row_seed(base: int, row: int) -> int:

@@ -14,6 +14,7 @@ from orchestrator.scan.call import OneAtATime, ScanCall, StageOutcome, seed_what
 from orchestrator.scan.drift import Drift, fingerprint
 from orchestrator.scan.driver import agree, read_outcome_of
 from orchestrator.scan.models import KeepPolicy, ModelStore
+from orchestrator.scan.seeding import read_generators
 from orchestrator.scan.trial import Trials, run_trial
 from orchestrator.schema import Job, StagePlan
 
@@ -54,8 +55,9 @@ class WorkerSession:
             self._line.receive()  # nothing more is asked of this process; the supervisor ends it
         if self._stage >= self._first:
             self._serve(call)
-        seed_what_follows(call)
-        return replace(read_outcome_of(folder), trials=call.trials)
+        outcome = read_outcome_of(folder)
+        seed_what_follows(call, outcome.records)
+        return replace(outcome, trials=call.trials)
 
     def _serve(self, call: ScanCall) -> None:
         own = RunDir(self._job.run).stage(self._stage)
@@ -71,6 +73,8 @@ class WorkerSession:
             self._line.send({"type": "begun", "record": begun.to_json()})
             drift.before()
             record, _ = run_trial(trials, begun, store)
+            if begun.row == trials.selection.size - 1:
+                record = replace(record, generators=read_generators())
             self._notice(drift.after())
             share = self._job.share or {}
             record = replace(record, worker=self._job.worker, device=",".join(share.get("gpus", [])) or "cpu")

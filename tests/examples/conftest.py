@@ -67,14 +67,29 @@ def plain_talos(cpu_image: str) -> Iterator:
 
 def _run_plain(client: docker.DockerClient, image: str, name: str) -> tuple[pd.DataFrame, str]:
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(EXAMPLES / f"{name}.py", folder)
-        output = client.containers.run(
-            image, ["python3", f"{name}.py"], working_dir=folder, user=f"{os.getuid()}:{os.getgid()}", init=True,
-            environment=PLAIN_ENVIRONMENT, volumes={folder: {"bind": folder, "mode": "rw"}}, remove=True, stderr=False,
-        )  # fmt: skip
+        output = run_script(client, image, EXAMPLES / f"{name}.py", folder)
         (path,) = Path(folder).glob("*/*/results.csv")
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return table.map(without_address), output.decode()
+    return table.map(without_address), output
+
+
+@pytest.fixture
+def plain_output(cpu_image: str, tmp_path: Path) -> Iterator:
+    """Run a script under plain Python and plain Talos in the worker image; what it prints."""
+    client = docker.from_env()
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    yield lambda script: run_script(client, cpu_image, script, str(folder))
+    client.close()
+
+
+def run_script(client: docker.DockerClient, image: str, script: Path, folder: str) -> str:
+    shutil.copy(script, folder)
+    output = client.containers.run(
+        image, ["python3", script.name], working_dir=folder, user=f"{os.getuid()}:{os.getgid()}", init=True,
+        environment=PLAIN_ENVIRONMENT, volumes={folder: {"bind": folder, "mode": "rw"}}, remove=True, stderr=False,
+    )  # fmt: skip
+    return output.decode()
 
 
 def without_address(cell: str) -> str:

@@ -95,3 +95,12 @@ def test_q11_one_string_by_mistake_fails_in_keras_with_its_own_words(bench: Benc
     (record,) = [json.loads(line) for line in (done.folder / "driver/scan-01/trials.jsonl").read_text().splitlines()]
     assert "Adam, Nadam" in record["error"]
     assert "0 rows" in done.out
+
+
+def test_what_is_drawn_between_scans_is_what_talos_would_have_drawn(bench: Bench, plain_output) -> None:
+    plain = plain_output(bench.home / "draws_between_scans.py")
+    assert len(plain.splitlines()) == 4
+    for workers in ("1", "3"):
+        done = bench.launch("draws_between_scans.py", "--workers", workers, "--threads", "1", name=f"w{workers}")
+        assert done.code == 0, done.err
+        assert done.out == plain
