@@ -154,6 +154,11 @@ class RunDir:
         return os.path.join(self.path, "now.json")
 
     @property
+    def turns(self) -> str:
+        """Locked by the thread or process whose Scan it is."""
+        return os.path.join(self.path, ".turns")
+
+    @property
     def alive(self) -> str:
         """Touched by the coordinator while it lives."""
         return os.path.join(self.path, "alive")

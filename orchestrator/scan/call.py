@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Optional, Protocol
 
-from orchestrator.errors import InputError
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import Reduction, Target
 from orchestrator.scan.seeding import LARGEST_SEED, row_seed, seed_everything, set_generators
@@ -55,23 +53,6 @@ class Session(Protocol):
 
     def run(self, call: ScanCall) -> StageOutcome:
         """Bring one Scan to its merged outcome, however this role does that."""
-
-
-class OneAtATime:
-    """Entered around a Scan in a sweep: a second one at the same time, in another thread, is an InputError.
-
-    Driver and workers agree on Scans by their order, which threads do not keep.
-    """
-
-    def __init__(self) -> None:
-        self._busy = threading.Lock()
-
-    def __enter__(self) -> None:
-        if not self._busy.acquire(blocking=False):
-            raise InputError("two Scans at the same time, in threads: call one after the other")
-
-    def __exit__(self, *_: object) -> None:
-        self._busy.release()
 
 
 def seed_what_follows(call: ScanCall, records: list[TrialRecord]) -> None:

@@ -8,16 +8,17 @@ import time
 from dataclasses import replace
 from typing import Any, Optional
 
-from orchestrator.errors import ContractError, InputError, OrchestratorError, SpaceMismatchError, StoppedError
+from orchestrator.errors import ContractError, OrchestratorError, SpaceMismatchError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.call import OneAtATime, ScanCall, StageOutcome, seed_what_follows
+from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.drift import fingerprint
 from orchestrator.scan.pulse import Pulse
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import refuse_past
 from orchestrator.scan.trial import Trials
+from orchestrator.scan.turns import Turns
 from orchestrator.schema import StagePlan, StageResult, TrialRecord
 from orchestrator.space import Selection
 
@@ -30,33 +31,28 @@ class DriverSession:
     def __init__(self, run: RunDir, seed: int) -> None:
         self.seed: Optional[int] = seed
         self._run = run
-        self._stage = 0
         self._pulse = Pulse(run.alive)
-        self._process = os.getpid()
-        self._alone = OneAtATime()
+        self._turns = Turns(run.turns)
 
     @property
     def scans(self) -> int:
         """How many times Scan was called."""
-        return self._stage
+        return self._turns.count
 
     def run(self, call: ScanCall) -> StageOutcome:
         """Have the workers run every row; StoppedError when the coordinator is gone.
 
-        InputError for a Scan that the workers, which run the same script, would not meet in the same order.
+        Scans that threads or forked processes call at the same time come one after another.
         """
-        if os.getpid() != self._process:
-            raise InputError("Scan is called in another process (multiprocessing): call it in the script's own")
-        with self._alone:
-            return self._run_stage(call)
+        with self._turns.alone():
+            return self._run_stage(call, self._turns.take())
 
-    def _run_stage(self, call: ScanCall) -> StageOutcome:
-        self._stage += 1
-        folder = self._run.stage(self._stage)
+    def _run_stage(self, call: ScanCall, stage: int) -> StageOutcome:
+        folder = self._run.stage(stage)
         os.makedirs(folder.path, exist_ok=True)
         for stream in (sys.stdout, sys.stderr):
             getattr(stream, "flush", bool)()
-        call = self._plan(call, folder)
+        call = self._plan(call, folder, stage)
         reductions = Reductions(folder, call.reducer) if call.reducer is not None else None
         while not os.path.exists(folder.result):
             if reductions is not None:
@@ -68,7 +64,7 @@ class DriverSession:
         seed_what_follows(call, outcome.records)
         return replace(outcome, trials=call.trials)
 
-    def _plan(self, call: ScanCall, folder: StageDir) -> ScanCall:
+    def _plan(self, call: ScanCall, folder: StageDir, stage: int) -> ScanCall:
         """Write the plan; where an earlier launch of the sweep has written it, go on with that one."""
         if os.path.exists(folder.plan):
             plan = StagePlan.from_json(read_json(folder.plan), folder.plan)
@@ -76,7 +72,7 @@ class DriverSession:
                 trials = agree(call.trials, call.experiment_name, plan)
             except SpaceMismatchError as error:
                 raise SpaceMismatchError(
-                    f"Scan {self._stage} is not the one that this sweep began with ({error}): its rows stay as they are; "
+                    f"Scan {stage} is not the one that this sweep began with ({error}): its rows stay as they are; "
                     "put the script back as it was, or launch a new sweep"
                 ) from error
             if call.reducer is not None:
@@ -85,7 +81,7 @@ class DriverSession:
         refuse_past(call.deadline, call.trials.selection.size)
         if call.reducer is not None:
             call.reducer.check()
-        plan = make_plan(self._stage, call)
+        plan = make_plan(stage, call)
         if os.path.exists(folder.plan_before):
             before = StagePlan.from_json(read_json(folder.plan_before), folder.plan_before)
             if is_same(before, plan):

@@ -42,7 +42,7 @@ def seed_backend(name: str, value: int | None = None) -> None:
     module = sys.modules.get(name)
     if module is None or value is None:
         return
-    if name == "numpy":
+    if name == "numpy" and hasattr(module, "random"):  # another thread may be importing it right now
         module.random.seed(value)
     elif name == "tensorflow" and hasattr(module, "random"):
         module.random.set_seed(value)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import threading
+import time
 from dataclasses import replace
 from typing import Any, Optional, Protocol
 
@@ -10,13 +13,17 @@ from orchestrator.errors import InputError
 from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import RunDir
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.call import OneAtATime, ScanCall, StageOutcome, seed_what_follows
+from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.drift import Drift, fingerprint
 from orchestrator.scan.driver import agree, read_outcome_of
 from orchestrator.scan.models import KeepPolicy, ModelStore
 from orchestrator.scan.seeding import read_generators
 from orchestrator.scan.trial import Trials, run_trial
+from orchestrator.scan.turns import Turns
 from orchestrator.schema import Job, StagePlan
+
+_LOOK_EVERY = 0.05  # seconds between two looks at whose Scan is due
+_PATIENCE = 60.0  # seconds to wait for another thread to come to it
 
 
 class Line(Protocol):
@@ -28,6 +35,15 @@ class Line(Protocol):
     def receive(self) -> dict[str, Any]:
         """Wait for the next word; ends this process when the supervisor is gone."""
 
+    def speak_here(self) -> None:
+        """Have this process speak, where the script forked it to call Scan there."""
+
+
+def _others_may_come(waited: float) -> bool:
+    """Say whether another thread, or another process of the script, may yet come to the Scan that is due."""
+    several = threading.active_count() > 1 or multiprocessing.parent_process() is not None
+    return several and waited < _PATIENCE
+
 
 class WorkerSession:
     """A trial process. Stages before ``stage`` have ended: their Scan returns at once, so that the script goes on."""
@@ -37,52 +53,78 @@ class WorkerSession:
         self._job = job
         self._line = line
         self._first = stage
-        self._stage = 0
-        self._alone = OneAtATime()
+        self._turns = Turns(RunDir(job.run).turns)
+        self._in_trial: Optional[tuple[int, int]] = None
 
     def run(self, call: ScanCall) -> StageOutcome:
-        """Serve this call's rows, then give the merged outcome as the driver has it."""
-        with self._alone:
-            return self._run_stage(call)
+        """Serve this call's rows, then give the merged outcome as the driver has it.
 
-    def _run_stage(self, call: ScanCall) -> StageOutcome:
-        self._stage += 1
-        folder = RunDir(self._job.driver).stage(self._stage)
+        InputError for a Scan within a trial.
+        """
+        here = (os.getpid(), threading.get_ident())
+        if self._in_trial is not None and (self._in_trial == here or self._in_trial[0] != here[0]):
+            raise InputError("Scan is called within a trial: call it outside the model function")
+        waited = 0.0
+        while True:
+            with self._turns.alone():
+                if self._is_next(call) or not _others_may_come(waited):
+                    return self._run_stage(call, self._turns.take())
+            time.sleep(_LOOK_EVERY)
+            waited += _LOOK_EVERY
+
+    def _is_next(self, call: ScanCall) -> bool:
+        """Say whether this is the Scan that the driver came to next; in threads they come in any order."""
+        path = RunDir(self._job.driver).stage(self._turns.count + 1).plan
         try:
-            call = replace(call, trials=self._agree(call.trials, call.experiment_name))
+            plan = StagePlan.from_json(read_json(path), path)
+            agree(call.trials, call.experiment_name, plan)
+        except (InputError, FileNotFoundError):
+            return False
+        return True
+
+    def _run_stage(self, call: ScanCall, stage: int) -> StageOutcome:
+        self._line.speak_here()
+        folder = RunDir(self._job.driver).stage(stage)
+        try:
+            call = replace(call, trials=self._agree(call.trials, call.experiment_name, stage))
         except InputError as error:
             self._line.send({"type": "refuse", "error": str(error)})
             self._line.receive()  # nothing more is asked of this process; the supervisor ends it
-        if self._stage >= self._first:
-            self._serve(call)
+        if stage >= self._first:
+            self._serve(call, stage)
         outcome = read_outcome_of(folder)
         seed_what_follows(call, outcome.records)
         return replace(outcome, trials=call.trials)
 
-    def _serve(self, call: ScanCall) -> None:
-        own = RunDir(self._job.run).stage(self._stage)
+    def _serve(self, call: ScanCall, stage: int) -> None:
+        own = RunDir(self._job.run).stage(stage)
         trials = replace(call.trials, interruptible=False)
-        drift = Drift(trials.data)
+        # What another thread of the script changes meanwhile would look as if the model had.
+        drift = Drift(trials.data) if threading.active_count() == 1 else None
         store = self._store(own.trials, own.models) if call.keep else None
-        self._line.send({"type": "ready", "stage": self._stage})
+        self._line.send({"type": "ready", "stage": stage, "pid": os.getpid()})
         while True:
             word = self._line.receive()
             if word["type"] == "return":
                 return
             begun = trials.start(word["row"], word["attempt"])
             self._line.send({"type": "begun", "record": begun.to_json()})
-            drift.before()
+            if drift is not None:
+                drift.before()
+            self._in_trial = (os.getpid(), threading.get_ident())
             record, _ = run_trial(trials, begun, store)
+            self._in_trial = None
             if begun.row == trials.selection.size - 1:
                 record = replace(record, generators=read_generators())
-            self._notice(drift.after())
+            if drift is not None:
+                self._notice(drift.after())
             share = self._job.share or {}
             record = replace(record, worker=self._job.worker, device=",".join(share.get("gpus", [])) or "cpu")
             self._line.send({"type": "done", "record": record.to_json()})
 
-    def _agree(self, trials: Trials, name: str) -> Trials:
+    def _agree(self, trials: Trials, name: str, stage: int) -> Trials:
         """Take rows and plain values from the plan; SpaceMismatchError when this script built another space."""
-        path = RunDir(self._job.driver).stage(self._stage).plan
+        path = RunDir(self._job.driver).stage(stage).plan
         plan = StagePlan.from_json(read_json(path), path)
         agreed = agree(trials, name, plan)
         if plan.data is not None and plan.data != fingerprint(trials.data):

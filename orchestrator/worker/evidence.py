@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from dataclasses import dataclass
@@ -44,6 +45,14 @@ def oom_kills() -> Optional[int]:
 def cgroup_limits() -> dict[str, Optional[str]]:
     """Read the limits in force as the kernel states them (bytes, microseconds per period, counts)."""
     return {name: _first(paths) for name, paths in _LIMIT_FILES.items()}
+
+
+def has_ended(pid: int) -> bool:
+    """Say whether a process is gone, or dead and not yet waited for; False where there is no ``/proc`` to tell."""
+    text = _read(f"/proc/{pid}/stat")
+    if text is None:
+        return os.path.exists("/proc/self/stat")
+    return text.rpartition(")")[2].split()[0] in ("Z", "X")
 
 
 def peak_container_mib() -> Optional[float]:

@@ -108,7 +108,7 @@ def _set_interop_once(torch: Any, threads: int) -> None:
 class _ReadBack:
     def __init__(self, line: Any, limits: BackendLimits) -> None:
         self._line, self._limits, self._said = line, limits, False
-        self.receive = line.receive
+        self.receive, self.speak_here = line.receive, line.speak_here
 
     def send(self, message: dict[str, Any]) -> None:
         if not self._said and message["type"] == "ready":

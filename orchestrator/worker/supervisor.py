@@ -22,7 +22,7 @@ from orchestrator.scan.pulse import Pulse
 from orchestrator.schema import LOST, Job, StagePlan, TrialRecord
 from orchestrator.worker.child import Child, LogFile
 from orchestrator.worker.environment import clear_shared_memory, prepare
-from orchestrator.worker.evidence import Death, explain, oom_kills, peak_container_mib
+from orchestrator.worker.evidence import Death, explain, has_ended, oom_kills, peak_container_mib
 
 _LOOK_EVERY = 0.02  # seconds between two looks into an empty queue
 _STARTS = 2  # how often a trial process may die before it reaches Scan
@@ -46,6 +46,7 @@ class Supervisor:
         self._child: Optional[Child] = None
         self._ready = False  # has the child said that it waits at this stage's Scan?
         self._reached = False  # did any trial process of this container get to a Scan?
+        self._speaker = 0  # the process that runs the trials: the child, or one that the script forked
         self._terminated = False
         self._state = "starting"
         self._oom = oom_kills()
@@ -148,6 +149,7 @@ class Supervisor:
             word = self._wait_ready(self._child)
             if word is not None:
                 self._heed(word)
+                self._speaker = int(word["pid"])
                 self._ready = self._reached = True
                 self._say("running")
                 return self._child
@@ -186,6 +188,7 @@ class Supervisor:
         child.send({"type": "trial", "row": row, "attempt": attempt})
         begun: Optional[TrialRecord] = None
         while True:
+            gone = child.ended() or has_ended(self._speaker)  # asked first: what it said before its end is still read
             word = child.receive(timeout=1.0)
             if word is not None and word["type"] == "begun":
                 begun = TrialRecord.from_json(word["record"], "trial process")
@@ -195,9 +198,9 @@ class Supervisor:
                     return record
             elif word is not None and word["type"] == "notice":
                 self._take_note(str(word["text"]))
-            elif word is not None:
-                self._heed(word)
-            elif child.ended():
+            elif word is not None or gone:
+                # Another word than these in the middle of a trial: the script went on without it, since the process that
+                # it had forked for its Scan is dead. Or it waits for that process for ever.
                 return self._lost(row, attempt, begun)
             if self._terminated:
                 self._check_stop()

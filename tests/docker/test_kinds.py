@@ -81,3 +81,39 @@ def test_a_manifest_gives_what_talos_run_gives(bench: Bench, search: str) -> Non
     theirs = pd.read_csv(path, dtype=str)
     same = ["val_loss", "_trial_id", "_param_hash", "activation", "rate", "neurons"]
     pd.testing.assert_frame_equal(done.table[same], theirs[same])
+
+
+def test_scans_in_threads_come_one_after_another_whatever_their_order(bench: Bench) -> None:
+    done = bench.launch("scans_in_threads.py", "--workers", "2")
+    assert done.code == 0, done.err
+    assert done.out == "[('part-0', [0, 1, 2, 3]), ('part-1', [1, 2, 3, 4]), ('part-2', [2, 3, 4, 5])]\n"
+    assert "the model changes" not in done.err
+
+
+def test_scans_in_processes_of_their_own_are_the_scripts_scans(bench: Bench) -> None:
+    done = bench.launch("scans_in_processes.py", "--workers", "2")
+    assert done.code == 0, done.err
+    assert done.out == "[0, 1, 2, 3]\n[3, 4, 5, 6]\n"
+    assert list(done.table["scan"]) == ["1"] * 4 + ["2"] * 4
+
+
+def test_a_trial_that_kills_such_a_process_costs_its_row(bench: Bench) -> None:
+    done = bench.launch("scans_in_processes.py", "--workers", "1", args=("die",))
+    assert done.code == 3, done.err
+    assert done.out == "[0, 1, 3]\n[3, 4, 5, 6]\n"
+    assert list(done.table["status"]) == ["completed", "completed", "lost", *["completed"] * 5]
+
+
+def test_a_scan_within_a_trial_is_refused(bench: Bench) -> None:
+    (bench.home / "nested.py").write_text(
+        "import talos\n"
+        "def inner(x, y, xv, yv, p):\n"
+        "    return {'loss': [1.0]}, None\n"
+        "def model(x, y, xv, yv, p):\n"
+        "    talos.Scan([1], [1], {'b': [1]}, inner, 'in', x_val=[1], y_val=[1], multi_input=True)\n"
+        "    return {'loss': [1.0]}, None\n"
+        "talos.Scan([1], [1], {'a': [1, 2, 3, 4]}, model, 'out', x_val=[1], y_val=[1], multi_input=True)\n"
+    )
+    done = bench.launch("nested.py", "--workers", "1")
+    assert done.code == 4
+    assert "within a trial" in done.error_line

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -14,7 +17,7 @@ from orchestrator.schema import CAUSES, Job
 from orchestrator.worker import child, evidence
 from orchestrator.worker.child import Child, LogFile, Tee
 from orchestrator.worker.environment import prepare
-from orchestrator.worker.evidence import explain
+from orchestrator.worker.evidence import explain, has_ended
 
 MIB = 1024**2
 KILL, BUS = -signal.SIGKILL, -signal.SIGBUS
@@ -184,3 +187,12 @@ def test_the_world_around_the_script_is_made_ready(tmp_path, monkeypatch):
     prepare(job)
     assert (tmp_path / "home" / ".keras").is_dir()
     assert os.getcwd() == str(tmp_path)
+
+
+def test_a_process_has_ended_also_while_nobody_has_waited_for_it():
+    assert not has_ended(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.DEVNULL) as child:
+        while not has_ended(child.pid):
+            time.sleep(0.01)
+        assert child.wait() == 0
+        assert has_ended(child.pid)
