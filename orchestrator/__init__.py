@@ -17,6 +17,7 @@ _PUBLIC = {
     "multi_gpu": "orchestrator.devices",
     "force_cpu": "orchestrator.devices",
     "launch": "orchestrator.api",
+    "resume": "orchestrator.api",
 }
 
 __all__ = [*_PUBLIC, "__version__"]  # noqa: PLE0604 - all strings

@@ -1,4 +1,4 @@
-"""``launch`` from Python."""
+"""``launch`` and ``resume`` from Python."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from orchestrator.coordinator.clock import Clock
 from orchestrator.coordinator.stopping import StopSwitch
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import sweep_frame
+from orchestrator.queries import find_sweep
+from orchestrator.resuming import resume as run_resume
+from orchestrator.run import Finished
 from orchestrator.run import launch as run_launch
 
 
@@ -44,10 +47,31 @@ def launch(script: str, *arguments: str, workers: int | None = None, gpus: Any =
     settings = load_settings(
         {"script": script, "workers": workers, "gpus": listed, **options}, os.environ, around.folder
     )
-    clock = Clock(steady=time.monotonic, wall=_now, sleep=time.sleep, started=time.monotonic())
     view = LineView()
-    finished = run_launch(settings, around, arguments, StopSwitch(), clock, view.show, view.say)
+    return _ended(run_launch(settings, around, arguments, StopSwitch(), _clock(), view.show, view.say))
+
+
+def resume(folder: str, *, rerun_failed: bool = False, **options: Any) -> LaunchedSweep:
+    """Go on with a sweep, given by its folder, as ``talos-orch resume`` does and wait for its end.
+
+    ``options`` are the command's, with underscores: ``workers=4``, ``memory="4g"``. Raises an OrchestratorError as
+    ``launch`` does, and where another command is at work on the sweep.
+    """
+    around, view = read_surroundings(os.environ), LineView()
+    return _ended(
+        run_resume(
+            find_sweep(around.folder, folder), options, around, StopSwitch(), _clock(), view.show, view.say,
+            rerun_failed=rerun_failed,
+        )
+    )  # fmt: skip
+
+
+def _ended(finished: Finished) -> LaunchedSweep:
     return LaunchedSweep(folder=finished.folder.path, exit_code=finished.exit_code, message=finished.message)
+
+
+def _clock() -> Clock:
+    return Clock(steady=time.monotonic, wall=_now, sleep=time.sleep, started=time.monotonic())
 
 
 def _now() -> str:

@@ -104,7 +104,7 @@ def resume(name: str, runs: str | None, rerun: str | None, as_json: bool, **opti
     """
     from orchestrator.config import read_surroundings
     from orchestrator.queries import find_sweep
-    from orchestrator.resume import resume as run_resume
+    from orchestrator.resuming import resume as run_resume
 
     folder, around = find_sweep(_runs_folder(runs), name), read_surroundings(os.environ)
     _carry_out(

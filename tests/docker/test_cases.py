@@ -304,7 +304,7 @@ def test_x31_a_name_never_leads_out_of_the_folder(bench: Bench) -> None:
     assert all(folder.parent != bench.home for folder in results), "no run lies in the project folder itself"
 
 
-# -- Q: threads (Q03, resume, is not here yet) ------------------------------------------------------------------------
+# -- Q: threads (Q03 is in test_resume.py) ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", ["first", "last"])

@@ -296,3 +296,19 @@ def test_a_resume_by_a_dead_owner_is_no_obstacle(bench: Bench, counting: Path, u
     same_values(whole(done, 10), undisturbed)
     assert len(json.loads((done.folder / "sweep.json").read_text())["resumes"]) == 3
     assert not [path for path in done.folder.rglob("*") if os.lstat(path).st_uid != os.getuid()]
+
+
+def test_from_python(bench: Bench, counting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrator import launch, resume
+
+    monkeypatch.chdir(bench.home)
+    (counting / "ran").touch()
+    text = (bench.home / "q03_cut_off.py").read_text()
+    (bench.home / "once.py").write_text(
+        text.replace("    time.sleep", "    assert params['a'] != 3 or 'x' in open(ran).read()\n    time.sleep")
+    )
+    first = launch("once.py", str(counting / "ran"), "0", mount=[f"{counting}:rw"], name="sweep", runs=str(bench.runs))
+    assert (first.exit_code, len(first.results)) == (3, 10)
+    (counting / "ran").write_text("x\n")
+    again = resume(first.folder, rerun_failed=True, workers=1)
+    assert (again.exit_code, set(again.results["status"])) == (0, {"completed"})
