@@ -14,9 +14,9 @@ from orchestrator.config import load_settings, read_surroundings
 from orchestrator.console import LineView
 from orchestrator.coordinator.clock import Clock
 from orchestrator.coordinator.stopping import StopSwitch
+from orchestrator.queries import find_sweep
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import sweep_frame
-from orchestrator.queries import find_sweep
 from orchestrator.resuming import resume as run_resume
 from orchestrator.run import Finished
 from orchestrator.run import launch as run_launch
