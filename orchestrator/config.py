@@ -32,8 +32,12 @@ class Settings:
     """Every option of ``launch``. None means: decide from the machine and the script."""
 
     script: str | None = None
-    workers: int | None = None
+    workers: int | str | None = None
     gpus: str | None = None
+    gpus_per_worker: int = 1
+    gpu_fraction: float | str | None = None
+    gpu_memory: str | None = None
+    wait_for_gpu: float | None = None
     name: str | None = None
     runs: str = "runs"
     engine: str = "docker"
@@ -42,6 +46,7 @@ class Settings:
     build: bool = True
     memory: str | None = None
     cpus: float | None = None
+    cpuset: str | None = None
     threads: int | None = None
     shm_size: str | None = None
     seed: int = 0
@@ -59,7 +64,11 @@ class Settings:
 
 
 _FIELDS = {entry.name: entry for entry in dataclasses.fields(Settings) if entry.name != "sources"}
-_NUMBERS: dict[str, type[int | float]] = {"workers": int, "threads": int, "seed": int, "cpus": float}
+_NUMBERS: dict[str, type[int | float]] = {
+    "workers": int, "gpus_per_worker": int, "threads": int, "seed": int,
+    "cpus": float, "gpu_fraction": float, "wait_for_gpu": float,
+}  # fmt: skip
+_OR_AUTO = ("workers", "gpu_fraction")
 _SEVERAL = ("env", "env_file", "mount", "secret")
 _CHOICES = {
     "engine": ("docker", "process"),
@@ -148,6 +157,8 @@ def _known(key: str, where: str) -> str:
 
 def _checked(name: str, value: Any, where: str) -> Any:
     """Bring a value into its field's type."""
+    if name in _OR_AUTO and value == "auto":
+        return value
     if name in _NUMBERS:
         try:
             number = _NUMBERS[name](value)

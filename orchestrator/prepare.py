@@ -15,10 +15,11 @@ from orchestrator.engine.open import find_worker_image, image_request, local_gpu
 from orchestrator.errors import EnvironmentNotReadyError, SettingsError
 from orchestrator.inputs import read_environment
 from orchestrator.plan.containers import World
+from orchestrator.plan.devices import DeviceRequest
 from orchestrator.plan.mounts import Mounts, named_mounts, parse_mount
 from orchestrator.plan.preflight import Preflight
 from orchestrator.plan.reading import read_script
-from orchestrator.plan.shares import SharePlan, ShareRequest, enough_workers, plan_shares
+from orchestrator.plan.shares import SharePlan, ShareRequest, plan_shares
 from orchestrator.plan.sizes import parse_size
 from orchestrator.project import (
     check_name,
@@ -90,8 +91,7 @@ def prepare(
         )
     asked = _share_request(settings, wanted)
     mounts = _mounts(settings, surroundings, preflight, workdir, project)
-    needed, enough = enough_workers(asked, preflight.rows)
-    shares = plan_shares(needed, info.machine)
+    shares = plan_shares(asked, info.machine, preflight.rows)
     runs = Path(os.path.realpath(surroundings.folder / settings.runs))
     if again is None:
         name = _checked_name(settings.name) or _free_name(runs, f"{_clean(script.stem)}-{stamp}")
@@ -122,7 +122,7 @@ def prepare(
         gid=surroundings.gid,
         shares=[share.to_json() for share in shares.workers],
         options={key: value for key, value in settings.sources.items() if value != "default"},
-        notes=[*reading.notes, *enough, *mounts.notes, *info.notes, *shares.notes],
+        notes=[*reading.notes, *mounts.notes, *info.notes, *shares.notes],
         keep_going=settings.keep_going,
         generated=reading.name,
         script_sha256=hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest(),
@@ -137,7 +137,13 @@ def prepare(
 def _share_request(settings: Settings, gpus: tuple[str, ...]) -> ShareRequest:
     return ShareRequest(
         workers=settings.workers,
-        gpus=gpus,
+        devices=DeviceRequest(
+            gpus=gpus,
+            per_worker=settings.gpus_per_worker,
+            fraction=None if settings.gpu_fraction in (None, "auto") else float(str(settings.gpu_fraction)),
+            memory=parse_size(settings.gpu_memory, "--gpu-memory") if settings.gpu_memory else None,
+        ),
+        cpuset=settings.cpuset,
         cpus=settings.cpus,
         memory=parse_size(settings.memory, "--memory") if settings.memory else None,
         shm=parse_size(settings.shm_size, "--shm-size") if settings.shm_size else None,

@@ -32,6 +32,7 @@ from orchestrator.run import (
     Say,
     Show,
     carry_out,
+    gpus_of,
     locked,
     members_of,
     provide_image,
@@ -89,7 +90,8 @@ def resume(
         for note in prepared.sweep.notes:
             say(f"note: {note}")
         switch.armed = True
-        return carry_out(prepared, folder, members, switch, clock, show, redo)
+        with gpus_of(prepared, folder, left.settings.wait_for_gpu, clock, say):
+            return carry_out(prepared, folder, members, switch, clock, show, redo)
 
 
 def _is_done(folder: SweepDir, *, rerun_failed: bool) -> Finished | None:
@@ -120,7 +122,9 @@ def _recall(folder: SweepDir, flags: Mapping[str, Any], around: Surroundings) ->
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder.settings}: not the options of a launch ({error!r})") from error
     settings = replace(settings, runs=os.path.dirname(folder.path), script=read_sweep(folder).script)
-    given = any(value is not None for name, value in flags.items() if name not in ("build", "keep_going"))
+    given = any(
+        value is not None for name, value in flags.items() if name not in ("build", "keep_going", "wait_for_gpu")
+    )
     return _Left(settings=settings, around=replace(around, folder=there), arguments=arguments, changed=given)
 
 

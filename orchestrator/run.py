@@ -17,6 +17,7 @@ from orchestrator.coordinator.members import Members
 from orchestrator.coordinator.stopping import StopSwitch
 from orchestrator.engine.open import build_worker_image, erase_scratch
 from orchestrator.errors import EnvironmentNotReadyError, ImageError, InputError, OrchestratorError
+from orchestrator.leases import BusyError, leased
 from orchestrator.prepare import Prepared, prepare
 from orchestrator.records.atomic import write_json, write_text
 from orchestrator.records.layout import SweepDir
@@ -46,14 +47,42 @@ def launch(
     """Prepare, build what is missing, run, merge, clean up."""
     prepared = prepare(settings, around, arguments, stamp_of(clock))
     prepared = provide_image(prepared, settings, around, say)
-    folder = create_folder(prepared)
-    remember_launch(folder, settings, around, arguments)
-    say(f"sweep {prepared.sweep.name}: {len(prepared.shares.workers)} workers, folder {folder.path}")
-    for note in prepared.sweep.notes:
-        say(f"note: {note}")
-    switch.armed = True
-    with locked(folder):
-        return carry_out(prepared, folder, members_of(prepared, folder), switch, clock, show)
+    folder = SweepDir(str(prepared.runs / prepared.sweep.name))
+    with gpus_of(prepared, folder, settings.wait_for_gpu, clock, say):
+        create_folder(prepared, folder)
+        remember_launch(folder, settings, around, arguments)
+        say(f"sweep {prepared.sweep.name}: {len(prepared.shares.workers)} workers, folder {folder.path}")
+        for note in prepared.sweep.notes:
+            say(f"note: {note}")
+        switch.armed = True
+        with locked(folder):
+            return carry_out(prepared, folder, members_of(prepared, folder), switch, clock, show)
+
+
+@contextlib.contextmanager
+def gpus_of(prepared: Prepared, folder: SweepDir, patience: float | None, clock: Clock, say: Say) -> Iterator[None]:
+    """Hold the sweep's parts of GPUs on this machine; wait ``patience`` seconds for others to give them back."""
+
+    def still_runs(other: str) -> bool:
+        gone = {each.member for each in prepared.engine.ended(other)}
+        return any(member not in gone for member in prepared.engine.members(other))
+
+    parts = prepared.shares.gpu_parts(prepared.info.machine)
+    deadline = clock.steady() + (patience or 0.0)
+    waiting = False
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(leased(parts, folder.name, folder.path, still_runs))
+                break
+            except BusyError as error:
+                if clock.steady() >= deadline:
+                    raise
+                if not waiting:
+                    say(f"waiting up to {patience:.0f} s: {str(error).partition(';')[0]}")
+                waiting = True
+                clock.sleep(1.0)
+        yield
 
 
 def members_of(prepared: Prepared, folder: SweepDir) -> Members:
@@ -72,9 +101,8 @@ def provide_image(prepared: Prepared, settings: Settings, around: Surroundings, 
     return replace(prepared, image_id=built, sweep=replace(prepared.sweep, image_id=built))
 
 
-def create_folder(prepared: Prepared) -> SweepDir:
+def create_folder(prepared: Prepared, folder: SweepDir) -> None:
     """Make the sweep's folder; from here on it is the only source of truth."""
-    folder = SweepDir(str(prepared.runs / prepared.sweep.name))
     try:
         os.makedirs(prepared.runs, exist_ok=True)
         os.mkdir(folder.path)
@@ -84,7 +112,6 @@ def create_folder(prepared: Prepared) -> SweepDir:
     make_cache(prepared.world.cache)
     os.makedirs(folder.workers_path)
     write_decisions(prepared, folder)
-    return folder
 
 
 def write_decisions(prepared: Prepared, folder: SweepDir) -> None:

@@ -194,7 +194,7 @@ class Share:
     """What one worker may use, ``share`` in ``worker.json``.
 
     ``gpus`` are UUIDs (never indices), ``gpu_fraction`` applies to each of them. Memory in bytes, ``cpus`` in cores
-    (a quota), ``threads`` per process.
+    (a quota), ``threads`` per process; ``cpuset`` names the CPUs that no other worker has, as ``0-3``.
     """
 
     worker: int
@@ -205,6 +205,7 @@ class Share:
     pids: int
     gpus: list[str] = field(default_factory=list)
     gpu_fraction: Optional[float] = None
+    cpuset: Optional[str] = None
 
     @property
     def device(self) -> str:

@@ -10,8 +10,12 @@ import click
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _LAUNCH_OPTIONS: dict[str, Callable[[Any], Any]] = {
-    "workers": click.option("-w", "--workers", type=int, help="How many workers (default: one per GPU, or 2)."),
+    "workers": click.option("-w", "--workers", metavar="N|auto", help="How many workers (default: one per GPU, or 2)."),
     "gpus": click.option("--gpus", help="GPUs to use: 0,1 or UUIDs or all; none (the default) runs on the CPU."),
+    "gpus_per_worker": click.option("--gpus-per-worker", type=int, help="Whole GPUs of each worker (default: 1)."),
+    "gpu_fraction": click.option("--gpu-fraction", metavar="F|auto", help="Part of each GPU's memory for each worker on it."),
+    "gpu_memory": click.option("--gpu-memory", help="The same as a size, such as 6g."),
+    "wait_for_gpu": click.option("--wait-for-gpu", type=float, metavar="SECONDS", help="Wait for GPUs that another sweep has."),
     "name": click.option("--name", help="The sweep's name (default: script and time)."),
     "runs": click.option("--runs", help="Folder of all sweeps (default: ./runs)."),
     "engine": click.option("--engine", type=click.Choice(["docker", "process"]), help="Where workers run (default: docker)."),
@@ -20,6 +24,7 @@ _LAUNCH_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "build": click.option("--build/--no-build", default=None, help="Build our image when it is missing (default: build)."),
     "memory": click.option("--memory", help="Memory of each worker, such as 4g (default: an even share)."),
     "cpus": click.option("--cpus", type=float, help="Cores of each worker (default: an even share)."),
+    "cpuset": click.option("--cpuset", metavar="LIST|auto|none", help="CPUs to cut into sets, such as 0-7 (default: auto)."),
     "threads": click.option("--threads", type=int, help="Threads of each worker (default: its whole cores, at least 1)."),
     "shm_size": click.option("--shm-size", help="Shared memory of each worker, such as 1g (default: a quarter of its memory)."),
     "seed": click.option("--seed", type=int, help="Seed where the script gives Scan none (default: 0)."),
@@ -37,7 +42,10 @@ _LAUNCH_OPTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 # What a resume may change: how the rows that are left are run, not which rows there are.
-_RESUME = ("workers", "gpus", "build", "memory", "cpus", "threads", "shm_size", "keep_going")
+_RESUME = (
+    "workers", "gpus", "gpus_per_worker", "gpu_fraction", "gpu_memory", "wait_for_gpu", "build", "memory", "cpus", "cpuset",
+    "threads", "shm_size", "keep_going",
+)  # fmt: skip
 
 
 class ScriptCommand(click.Command):

@@ -16,7 +16,9 @@ from docker.types import DeviceRequest, LogConfig, Mount
 from orchestrator.engine.base import LABEL, Ended, EngineInfo
 from orchestrator.engine.translate import engine_errors
 from orchestrator.errors import EngineError, ViewRefusedError
-from orchestrator.plan.shares import Gpu, Machine
+from orchestrator.plan.cpus import Cpu
+from orchestrator.plan.devices import Gpu
+from orchestrator.plan.shares import Machine
 from orchestrator.plan.specs import ContainerSpec, View
 from orchestrator.version import __version__
 
@@ -34,10 +36,10 @@ class DockerEngine:
 
     isolated = True
 
-    def __init__(self, environ: Mapping[str, str], gpus: tuple[Gpu, ...] = ()) -> None:
+    def __init__(self, environ: Mapping[str, str], gpus: tuple[Gpu, ...] = (), topology: tuple[Cpu, ...] = ()) -> None:
         with engine_errors("connect to Docker"):
             self.client = docker.from_env(environment=dict(environ), max_pool_size=_CONNECTIONS)
-        self._gpus = gpus
+        self._gpus, self._topology = gpus, topology
 
     def info(self) -> EngineInfo:
         """Ask the daemon what it is and has."""
@@ -48,16 +50,27 @@ class DockerEngine:
             name="docker",
             endpoint=str(self.client.api.base_url),
             version=f"{version['Version']} (API {self.client.api.api_version})",
-            machine=Machine(cpus=int(about["NCPU"]), memory=int(about["MemTotal"]), gpus=self._gpus),
+            machine=self._machine(about),
             nvidia=self._has_nvidia(about),
             data_root=about.get("DockerRootDir"),
             not_enforced=tuple(limit for key, limit in ignored.items() if about.get(key) is False),
         )
 
+    def _machine(self, about: dict[str, Any]) -> Machine:
+        # An engine elsewhere, or in a virtual machine, has other CPUs than those seen here.
+        same = self._is_local and len(self._topology) == int(about["NCPU"]) and about.get("CPUSet", True)
+        topology = self._topology if same else ()
+        return Machine(
+            cpus=int(about["NCPU"]), memory=int(about["MemTotal"]), gpus=self._gpus, topology=topology
+        )  # fmt: skip
+
+    @property
+    def _is_local(self) -> bool:
+        return str(self.client.api.base_url).startswith("http+docker://")
+
     def _has_nvidia(self, about: dict[str, Any]) -> bool:
         # Engines up to 28 find the toolkit's hook on the daemon's path and do not say so; on this machine we can look.
-        local = str(self.client.api.base_url).startswith("http+docker://")
-        hook = shutil.which("nvidia-container-runtime-hook") is not None and local
+        hook = shutil.which("nvidia-container-runtime-hook") is not None and self._is_local
         return "nvidia" in about.get("Runtimes", {}) or bool(about.get("DiscoveredDevices")) or hook
 
     def start(self, spec: ContainerSpec) -> None:
@@ -209,6 +222,8 @@ def container_arguments(spec: ContainerSpec) -> dict[str, Any]:
         "network_mode": spec.network,
         "restart_policy": {"Name": "no"},
     }
+    if spec.cpuset is not None:
+        arguments["cpuset_cpus"] = spec.cpuset
     if spec.gpus:
         # One request with all ids: of two requests the last would win.
         request = DeviceRequest(device_ids=list(spec.gpus), capabilities=[["gpu", "compute", "utility"]])

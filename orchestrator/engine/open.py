@@ -12,9 +12,10 @@ from orchestrator.engine.gpus import local_gpus
 from orchestrator.engine.image_recipe import Backend, Device
 from orchestrator.engine.images import ImageRequest, build_image, find_image, image_tag, recipe_files
 from orchestrator.engine.process import ProcessEngine
+from orchestrator.engine.topology import local_topology
 from orchestrator.engine.translate import engine_errors
 from orchestrator.errors import ImageError
-from orchestrator.plan.shares import Gpu
+from orchestrator.plan.devices import Gpu
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings, Surroundings
@@ -37,13 +38,13 @@ _TORCH = frozenset(("torch",))
 def open_engine(kind: str, around: Surroundings, gpus: tuple[Gpu, ...]) -> Engine:
     """Give the engine; EngineError when it does not answer."""
     if kind == "process":
-        return ProcessEngine(around.environ, gpus)
+        return ProcessEngine(around.environ, gpus, local_topology())
     return docker_engine(around, gpus)
 
 
 def docker_engine(around: Surroundings, gpus: tuple[Gpu, ...] = ()) -> DockerEngine:
     """Connect to the endpoint that the environment names, as the Docker client does."""
-    return DockerEngine(around.environ, gpus)
+    return DockerEngine(around.environ, gpus, local_topology())
 
 
 def image_request(settings: Settings, device: str, imports: frozenset[str]) -> ImageRequest:

@@ -10,7 +10,9 @@ import time
 
 from orchestrator.engine.base import Ended, EngineInfo
 from orchestrator.errors import EngineError, ViewRefusedError
-from orchestrator.plan.shares import Gpu, Machine
+from orchestrator.plan.cpus import Cpu
+from orchestrator.plan.devices import Gpu
+from orchestrator.plan.shares import Machine
 from orchestrator.plan.specs import ContainerSpec
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, SweepDir
@@ -24,9 +26,9 @@ class ProcessEngine:
 
     isolated = False
 
-    def __init__(self, environ: dict[str, str], gpus: tuple[Gpu, ...] = ()) -> None:
+    def __init__(self, environ: dict[str, str], gpus: tuple[Gpu, ...] = (), topology: tuple[Cpu, ...] = ()) -> None:
         self._environ = {name: environ[name] for name in _KEEP if name in environ}
-        self._gpus = gpus
+        self._gpus, self._topology = gpus, topology
         self._started: dict[str, subprocess.Popen[bytes]] = {}
 
     def info(self) -> EngineInfo:
@@ -36,7 +38,7 @@ class ProcessEngine:
             name="process",
             endpoint="this machine",
             version=f"Python {platform.python_version()}",
-            machine=Machine(cpus=len(os.sched_getaffinity(0)), memory=memory, gpus=self._gpus),
+            machine=Machine(cpus=len(os.sched_getaffinity(0)), memory=memory, gpus=self._gpus, topology=self._topology),
             nvidia=bool(self._gpus),
             not_enforced=("memory", "cpus", "pids", "shm", "file system", "network"),
             notes=("engine process: memory, cores, processes, files and network are not limited; threads are",),

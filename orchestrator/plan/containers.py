@@ -173,6 +173,7 @@ def _spec(
         shm=share.shm,
         cpus=share.cpus,
         pids=share.pids,
+        cpuset=share.cpuset,
         view=view,
         tmpfs=("/tmp", *_masked(sweep, folder, world), *_walled(inside, view, world)),  # noqa: S108 - inside the container
         gpus=tuple(share.gpus),
@@ -212,8 +213,12 @@ def environment(share: Share, seed: int, world: World, run: RunDir) -> dict[str,
     if share.gpus:
         values["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
         values["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-        if not world.isolated:
-            values["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
+        # Inside a container too: WSL2 shows every device whatever was asked for. UUIDs hold on either side of the wall.
+        values["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
+        if share.gpu_fraction is None:
+            values["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        else:
+            values["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{share.gpu_fraction:.3f}"
     else:
         values["CUDA_VISIBLE_DEVICES"] = "-1"
         values["NVIDIA_VISIBLE_DEVICES"] = "void"

@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.errors import EnvironmentNotReadyError, InputError, SettingsError
+from orchestrator.errors import InputError, SettingsError
+from orchestrator.plan.cpus import Cpu, chosen_cpus, cut_cpus, show_cpuset
+from orchestrator.plan.devices import CUDA_CONTEXT_MIB, DeviceRequest, Gpu, Groups, group_devices
 from orchestrator.plan.sizes import GIB, MIB, show_size
 from orchestrator.schema import Share
 
 # Kept back for the host: its own processes, and the page cache that all workers read their data through.
 HOST_RESERVE_SHARE = 0.15
 HOST_RESERVE_LEAST = 1 * GIB
-# A CUDA context with its libraries, outside of what any framework's own limit counts; measured values are 400 to 700.
-CUDA_CONTEXT_MIB = 600
 SMALLEST_MEMORY = 256 * MIB
+# What --workers auto gives each worker at least: a backend with its libraries and some data.
+COMFORTABLE_MEMORY = 2 * GIB
 SHM_SHARE = 0.25
 PIDS_LEAST, PIDS_PER_CPU = 512, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
-    """One device (or MIG instance) of the machine; ``memory`` in bytes."""
-
-    uuid: str
-    index: int
-    name: str
-    memory: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What there is to share; ``memory`` in bytes, as the engine reports it."""
+    """What there is to share; ``memory`` in bytes, as the engine reports it.
+
+    ``topology`` has the logical CPUs where the engine's machine is this one, else nothing.
+    """
 
     cpus: int
     memory: int
     gpus: tuple[Gpu, ...] = ()
+    topology: tuple[Cpu, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRequest:
-    """What was asked. None means: decide. ``gpus`` empty means CPU only; ``cpus`` and ``memory`` are per worker."""
+    """What was asked. None means: decide. ``workers`` may be ``auto``; ``cpus`` and ``memory`` are per worker.
 
-    workers: int | None = None
-    gpus: tuple[str, ...] = ()
+    ``cpuset`` names the CPUs that all workers together may use; ``none`` asks for no CPU sets, ``auto`` for sets in any case.
+    """
+
+    workers: int | str | None = None
+    devices: DeviceRequest = field(default_factory=DeviceRequest)
+    cpuset: str | None = None
     cpus: float | None = None
     memory: int | None = None
     shm: int | None = None
@@ -59,27 +58,40 @@ class SharePlan:
     driver: Share
     notes: tuple[str, ...] = field(default=())
 
+    def gpu_parts(self, machine: Machine) -> dict[str, float]:
+        """Give the part of each device that all workers together take, their contexts included; by UUID."""
+        sizes = {gpu.uuid: gpu.memory for gpu in machine.gpus}
+        parts: dict[str, float] = {}
+        for share in self.workers:
+            for uuid in share.gpus:
+                part = 1.0
+                if share.gpu_fraction is not None and uuid in sizes:
+                    part = share.gpu_fraction + CUDA_CONTEXT_MIB * MIB / sizes[uuid]
+                parts[uuid] = min(1.0, parts.get(uuid, 0.0) + part)
+        return parts
 
-def plan_shares(request: ShareRequest, machine: Machine) -> SharePlan:
+
+def plan_shares(request: ShareRequest, machine: Machine, rows: int | None = None) -> SharePlan:
     """Divide the machine. InputError or EnvironmentNotReadyError, with the numbers, where the request does not fit.
 
     Memory and cores are shared evenly between the workers, the driver counting as one more for memory, after a reserve
     for the host. Workers are spread over the devices evenly; the fractions on one device and their CUDA contexts sum to
-    at most the whole device.
+    at most the whole device. There are no more workers than ``rows``, where their number is known.
     """
-    gpus = resolve_gpus(request.gpus, machine.gpus)
-    count = request.workers if request.workers is not None else (len(gpus) or min(2, machine.cpus))
-    if count < 1:
-        raise SettingsError(f"--workers {count}: give at least 1")
+    groups = group_devices(request.devices, machine.gpus)
+    count, notes = _enough(request, _count(request, machine, groups), rows)
     memory = _memory(request, machine, count)
-    cpus = request.cpus if request.cpus is not None else machine.cpus / count
+    usable = _usable(request, machine)
+    cores = len(usable) if usable and request.cpuset not in (None, "auto") else machine.cpus
+    cpus = request.cpus if request.cpus is not None else cores / count
     if not 0 < cpus <= machine.cpus:  # also for NaN
         raise InputError(f"--cpus {cpus:g}: this engine has {machine.cpus}; give more than 0 and at most that")
+    sets = _cpu_sets(request, usable, count, cpus)
+    cpus = float(int(cpus)) if sets else cpus
     threads = request.threads if request.threads is not None else max(1, int(cpus))
     if threads < 1:
         raise SettingsError(f"--threads {threads}: give at least 1")
     shm = request.shm if request.shm is not None else int(memory * SHM_SHARE)
-    per_device = Counter(index % len(gpus) for index in range(count)) if gpus else Counter[int]()
     common: dict[str, Any] = {
         "cpus": round(cpus, 3),
         "threads": threads,
@@ -87,65 +99,67 @@ def plan_shares(request: ShareRequest, machine: Machine) -> SharePlan:
         "shm": shm,
         "pids": _pids(machine),
     }
-    workers = []
-    for number in range(count):
-        place = number % len(gpus) if gpus else 0
-        own = [gpus[place].uuid] if gpus else []
-        fraction = gpu_fraction(gpus[place], per_device[place]) if gpus else None
-        workers.append(Share(worker=number, gpus=own, gpu_fraction=fraction, **common))
+    workers = tuple(
+        Share(worker=number, gpus=gpus, gpu_fraction=fraction, cpuset=sets[number] if sets else None, **common)
+        for number, (gpus, fraction) in enumerate(groups.of(count))
+    )
     driver = Share(worker=-1, cpus=float(machine.cpus), threads=threads, memory=memory, shm=shm, pids=_pids(machine))
-    return SharePlan(workers=tuple(workers), driver=driver, notes=_notes(count, machine, threads))
+    return SharePlan(workers=workers, driver=driver, notes=(*notes, *groups.notes, *_notes(count, machine, threads)))
 
 
-def enough_workers(request: ShareRequest, rows: int | None) -> tuple[ShareRequest, tuple[str, ...]]:
-    """Ask for no more workers than there are rows, where their number is known; what was said about it, if anything."""
-    if rows is None or request.workers is None or request.workers <= rows:
-        return request, ()
-    note = f"{request.workers} workers asked for and {rows} rows to run: {rows} workers are enough"
-    return replace(request, workers=rows), (note,)
+def _count(request: ShareRequest, machine: Machine, groups: Groups) -> int:
+    """Say how many workers: as asked; by default one for each group of devices, or two."""
+    if request.workers == "auto":
+        if groups.groups:
+            return groups.most_workers
+        cores = len({(cpu.node, cpu.core) for cpu in machine.topology}) or machine.cpus
+        room = machine.memory - _reserve(machine)
+        each = request.memory or COMFORTABLE_MEMORY
+        whole = cores if request.cpus is None else int(machine.cpus / request.cpus)
+        return max(1, min(whole, room // each - 1))
+    if request.workers is None:
+        return len(groups.groups) or min(2, machine.cpus)
+    if int(request.workers) < 1:
+        raise SettingsError(f"--workers {request.workers}: give at least 1")
+    return int(request.workers)
 
 
-def resolve_gpus(asked: tuple[str, ...], known: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
-    """Turn indices, UUIDs, unique UUID prefixes or ``all`` into devices; ``none`` or nothing into no device."""
-    if not asked or asked == ("none",):
-        return ()
-    if not known:
-        raise EnvironmentNotReadyError(
-            f"--gpus {','.join(asked)}: no NVIDIA GPU is visible on this machine: install its driver "
-            "(nvidia-smi must work), or leave out --gpus to run on the CPU"
-        )
-    if asked == ("all",):
-        return known
-    found: list[Gpu] = []
-    for one in asked:
-        matches = [gpu for gpu in known if one == str(gpu.index) or gpu.uuid == one]
-        matches = matches or [gpu for gpu in known if len(one) >= len("GPU-1234") and gpu.uuid.startswith(one)]
-        if len(matches) != 1:
-            have = ", ".join(f"{gpu.index} ({gpu.uuid})" for gpu in known)
-            raise InputError(f"--gpus {one}: no such GPU here; there are: {have}")
-        if matches[0] in found:
-            raise InputError(f"--gpus {','.join(asked)}: GPU {one} is named twice")
-        found.append(matches[0])
-    return tuple(found)
+def _enough(request: ShareRequest, count: int, rows: int | None) -> tuple[int, tuple[str, ...]]:
+    """Take no more workers than there are rows, where their number is known; what is to be said about it, if anything."""
+    if rows is None or count <= rows or request.workers is None or rows < 1:
+        return count, ()
+    if request.workers == "auto":
+        return rows, ()
+    return rows, (f"{count} workers asked for and {rows} rows to run: {rows} workers are enough",)
 
 
-def gpu_fraction(gpu: Gpu, workers: int) -> float | None:
-    """Give the share of a device's memory for each of ``workers`` on it; None for a worker that has it alone."""
-    if workers == 1:
+def _usable(request: ShareRequest, machine: Machine) -> tuple[Cpu, ...]:
+    if request.cpuset in (None, "auto", "none"):
+        return machine.topology
+    if not machine.topology:
+        raise InputError(f"--cpuset {request.cpuset}: the CPUs of this engine's machine cannot be seen from here")
+    return chosen_cpus(machine.topology, str(request.cpuset))
+
+
+def _cpu_sets(request: ShareRequest, usable: tuple[Cpu, ...], count: int, cpus: float) -> list[str] | None:
+    """Cut the CPUs into sets of whole ones, where every worker has at least one.
+
+    Not unasked where the workers leave CPUs unused: another sweep beside this one would then be bound to the same ones.
+    """
+    size = int(cpus)
+    if request.cpuset == "none" or (request.cpuset is None and (request.cpus is not None or not usable)):
         return None
-    room = gpu.memory - workers * CUDA_CONTEXT_MIB * MIB
-    fraction = int(room / workers / gpu.memory * 1000) / 1000
-    if fraction <= 0:
+    sets = cut_cpus(usable, count, size)
+    if sets is None and request.cpuset is not None:
         raise InputError(
-            f"{workers} workers do not fit on {gpu.name} ({show_size(gpu.memory)}): each needs "
-            f"{CUDA_CONTEXT_MIB} MiB before its first tensor; give fewer --workers"
+            f"--cpuset {request.cpuset}: {count} workers with {cpus:g} cores each cannot have whole CPUs of their own "
+            f"out of {len(usable)}; give fewer --workers, or --cpuset none"
         )
-    return fraction
+    return [show_cpuset(each) for each in sets] if sets else None
 
 
 def _memory(request: ShareRequest, machine: Machine, workers: int) -> int:
-    reserve = max(HOST_RESERVE_LEAST, int(machine.memory * HOST_RESERVE_SHARE))
-    room = machine.memory - reserve
+    room = machine.memory - _reserve(machine)
     if request.memory is not None:
         if request.memory < SMALLEST_MEMORY:
             raise InputError(
@@ -164,6 +178,10 @@ def _memory(request: ShareRequest, machine: Machine, workers: int) -> int:
             f"{show_size(machine.memory)}; give fewer workers"
         )
     return share // MIB * MIB
+
+
+def _reserve(machine: Machine) -> int:
+    return max(HOST_RESERVE_LEAST, int(machine.memory * HOST_RESERVE_SHARE))
 
 
 def _pids(machine: Machine) -> int:

@@ -53,6 +53,7 @@ class ContainerSpec:
     shm: int
     cpus: float
     pids: int
+    cpuset: str | None = None
     view: View | None = None
     tmpfs: tuple[str, ...] = ("/tmp",)  # noqa: S108 - inside the container
     gpus: tuple[str, ...] = ()

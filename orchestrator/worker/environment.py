@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+from typing import Optional
 
 from orchestrator.schema import Job
 
@@ -25,7 +26,17 @@ def prepare(job: Job) -> None:
         if path:
             os.makedirs(path, exist_ok=True)
     _allow_open_files()
+    if job.share is not None and not job.isolated:
+        _stay_on(job.share.get("cpuset"))
     os.chdir(job.workdir)
+
+
+def _stay_on(cpuset: Optional[str]) -> None:
+    """Keep a plain process to its CPUs, as an engine keeps a container."""
+    if cpuset is not None:
+        parts = [part.partition("-") for part in cpuset.split(",")]
+        numbers = {number for first, _, last in parts for number in range(int(first), int(last or first) + 1)}
+        os.sched_setaffinity(0, numbers)
 
 
 def clear_shared_memory() -> None:

@@ -81,7 +81,7 @@ class BackendLimits:
             "environment": {name: os.environ.get(name) for name in _THREAD_VARIABLES},
             "cgroup": cgroup_limits() if self._job.limits_enforced else None,
             "not_enforced": [] if self._job.limits_enforced else ["memory", "cpus", "pids", "shm", "file system"],
-            "affinity": len(os.sched_getaffinity(0)),
+            "affinity": sorted(os.sched_getaffinity(0)),
             "uid": os.getuid(),
             "gid": os.getgid(),
             "applied": self._applied,

@@ -88,10 +88,11 @@ class TestWorker:
         assert (spec.memory, spec.shm, spec.cpus, spec.pids) == (3 * GIB, GIB, 1.5, 700)
         assert job.share["memory"] == 3 * GIB
 
-    def test_of_a_gpu_share_gets_its_devices_and_nothing_hides_them(self):
+    def test_of_a_gpu_share_gets_its_devices_and_no_others(self):
         spec, _ = worker(given=share(0, gpus=["GPU-1", "GPU-2"], gpu_fraction=0.4))
         assert spec.gpus == ("GPU-1", "GPU-2")
-        assert "CUDA_VISIBLE_DEVICES" not in spec.environment
+        assert spec.environment["CUDA_VISIBLE_DEVICES"] == "GPU-1,GPU-2"
+        assert spec.environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.400"
         assert "NVIDIA_VISIBLE_DEVICES" not in spec.environment
         assert spec.environment["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
 

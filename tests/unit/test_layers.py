@@ -25,7 +25,7 @@ WORKER_SIDE = (
 # What the words after `orchestrator.` of an import on the worker side may begin with.
 WORKER_PARTS = ("worker", "scan", "space", "records", "schema", "errors", "devices", "version")
 HOST_PARTS = ("engine", "coordinator", "plan", "results", "cli", "config", "console", "run", "prepare", "queries", "stop",
-              "project", "library")  # fmt: skip
+              "project", "library", "leases", "resuming")  # fmt: skip
 LONGEST = 330
 
 
@@ -149,6 +149,8 @@ def parts_known_to(folder):
         ("config.py", {"engine", "plan", "coordinator", "run", "cli"}),
         ("run.py", {"cli", "console", "queries"}),
         ("prepare.py", {"cli", "console", "queries", "run", "coordinator"}),
+        ("leases.py", {"cli", "console", "queries", "run", "coordinator", "engine", "plan", "prepare"}),
+        ("resuming.py", {"cli", "console"}),
         ("console.py", {"cli", "run", "engine", "config", "results"}),
     ],
 )

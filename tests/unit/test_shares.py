@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from makers import GIB
 
 from orchestrator.errors import EnvironmentNotReadyError, InputError, SettingsError
-from orchestrator.plan.shares import CUDA_CONTEXT_MIB, Gpu, Machine, ShareRequest, plan_shares, resolve_gpus
+from orchestrator.plan.cpus import Cpu, cut_cpus, parse_cpuset, show_cpuset
+from orchestrator.plan.devices import CUDA_CONTEXT_MIB, DeviceRequest, Gpu, resolve_gpus
+from orchestrator.plan.shares import Machine, ShareRequest, plan_shares
 
 MIB = 1024**2
 
@@ -25,8 +27,9 @@ def machine(cpus=16, memory=64 * GIB, devices=0):
     return Machine(cpus=cpus, memory=memory, gpus=gpus(devices))
 
 
-def shares(request=None, on=None, **asked):
-    return plan_shares(request or ShareRequest(**asked), on or machine())
+def shares(on=None, rows=None, gpus=(), per_worker=1, fraction=None, gpu_memory=None, **asked):
+    devices = DeviceRequest(gpus=gpus, per_worker=per_worker, fraction=fraction, memory=gpu_memory)
+    return plan_shares(ShareRequest(devices=devices, **asked), on or machine(), rows)
 
 
 def refusal(error=InputError, on=None, **asked):
@@ -164,3 +167,187 @@ def test_without_a_driver_the_way_out_is_named():
     with pytest.raises(EnvironmentNotReadyError, match=r"--gpus 0,1: .*leave out --gpus to run on the CPU"):
         resolve_gpus(("0", "1"), ())
     assert resolve_gpus(("none",), ()) == ()
+
+
+def with_topology(nodes=1, cores=8, threads=1):
+    """A machine whose second hardware threads have the higher numbers, as Intel's do."""
+    count = nodes * cores
+    found = [
+        Cpu(number=number + thread * count, core=number, node=number // cores)
+        for number in range(count)
+        for thread in range(threads)
+    ]
+    return Machine(cpus=len(found), memory=64 * GIB, gpus=gpus(4), topology=tuple(found))
+
+
+def sets_of(plan):
+    return [each.cpuset for each in plan.workers]
+
+
+class TestCpuSets:
+    def test_each_worker_has_whole_cores_of_its_own(self):
+        assert sets_of(shares(on=with_topology(cores=4, threads=2), workers=2)) == ["0-1,4-5", "2-3,6-7"]
+        assert sets_of(shares(on=with_topology(cores=4, threads=2), workers=4)) == ["0,4", "1,5", "2,6", "3,7"]
+
+    def test_a_worker_stays_in_one_node_where_it_fits(self):
+        plan = shares(on=with_topology(nodes=2, cores=8), workers=4)
+        assert sets_of(plan) == ["0-3", "8-11", "4-7", "12-15"]
+        assert {(each.cpus, each.threads) for each in plan.workers} == {(4.0, 4)}
+
+    def test_what_does_not_go_into_whole_cpus_is_a_quota(self):
+        plan = shares(on=with_topology(cores=2), workers=4)
+        assert sets_of(plan) == [None] * 4
+        assert plan.workers[0].cpus == 0.5
+
+    def test_a_remainder_is_left_over_so_that_all_workers_are_alike(self):
+        plan = shares(on=with_topology(cores=8), workers=3)
+        assert {each.cpus for each in plan.workers} == {2.0}
+        assert sets_of(plan) == ["0-1", "2-3", "4-5"]
+
+    def test_workers_that_leave_cpus_unused_are_not_bound_unasked(self):
+        assert sets_of(shares(on=with_topology(cores=8), workers=2, cpus=2)) == [None, None]
+        assert sets_of(shares(on=with_topology(cores=8), workers=2, cpus=2, cpuset="auto")) == ["0-1", "2-3"]
+
+    def test_the_cpus_can_be_named(self):
+        assert sets_of(shares(on=with_topology(cores=8), workers=2, cpuset="2-5")) == ["2-3", "4-5"]
+        assert sets_of(shares(on=with_topology(cores=8), workers=2, cpuset="none")) == [None, None]
+
+    @pytest.mark.parametrize(
+        ("asked", "words"),
+        [("9", "no CPU 9; it has 0-7"), ("0,1", "4 workers with"), ("a", "give CPU numbers such as"), ("3-1", "0-3,8")],
+    )
+    def test_what_cannot_be_is_refused(self, asked, words):
+        error = SettingsError if "give CPU" in words or "0-3,8" in words else InputError
+        assert words in refusal(
+            error, on=with_topology(cores=8), workers=4, cpuset=asked, **({"cpus": 1} if "," in asked else {})
+        )
+
+    def test_an_engine_elsewhere_has_no_cpus_to_name(self):
+        assert "cannot be seen from here" in refusal(cpuset="0-3", workers=2)
+
+    @given(
+        nodes=st.integers(1, 4), cores=st.integers(1, 16), threads=st.integers(1, 2), workers=st.integers(1, 40),
+        size=st.integers(1, 20),
+    )  # fmt: skip
+    def test_no_cpu_is_given_twice(self, nodes, cores, threads, workers, size):
+        cpus = with_topology(nodes, cores, threads).topology
+        sets = cut_cpus(cpus, workers, size)
+        if workers * size > len(cpus):
+            assert sets is None
+            return
+        given_out = [number for each in sets for number in each]
+        assert len(given_out) == len(set(given_out)) == workers * size
+        assert {len(each) for each in sets} == {size}
+
+    @given(st.sets(st.integers(0, 200), min_size=1))
+    def test_lists_are_written_as_they_are_read(self, numbers):
+        assert parse_cpuset(show_cpuset(sorted(numbers))) == sorted(numbers)
+
+
+class TestAskedFractions:
+    def test_a_fraction_is_what_each_worker_gets(self):
+        plan = shares(on=machine(devices=1), gpus=("0",), workers=2, fraction=0.3)
+        assert [each.gpu_fraction for each in plan.workers] == [0.3, 0.3]
+
+    def test_memory_is_a_fraction_of_the_device(self):
+        plan = shares(on=machine(devices=1), gpus=("0",), workers=1, gpu_memory=20 * GIB)
+        assert plan.workers[0].gpu_fraction == 0.25
+
+    def test_what_is_too_much_is_refused_with_the_numbers(self):
+        message = refusal(on=machine(devices=1), gpus=("0",), workers=3, fraction=0.5)
+        assert message.startswith(
+            "--gpu-fraction 0.5: 3 worker(s) on H200 would take 121.8 GiB with 600 MiB of context each"
+        )
+        assert message.endswith("it has 80.0 GiB; give less, or at most 1 worker(s) for each such GPU")
+        assert "--gpu-memory 90.0 GiB: H200 (GPU 0) has 80.0 GiB" in refusal(
+            on=machine(devices=1), gpus=("0",), workers=1, gpu_memory=90 * GIB
+        )
+
+    def test_auto_starts_as_many_as_fit(self):
+        plan = shares(on=machine(devices=2), gpus=("all",), workers="auto", fraction=0.3)
+        assert len(plan.workers) == 6
+        assert len(shares(on=machine(devices=2), gpus=("all",), workers="auto", gpu_memory=9 * GIB).workers) == 16
+        assert len(shares(on=machine(devices=2), gpus=("all",), workers="auto").workers) == 2
+
+    def test_auto_on_the_cpu_is_a_worker_for_each_core_with_room_to_live(self):
+        assert len(shares(on=with_topology(cores=8, threads=2), workers="auto").workers) == 8
+        assert len(shares(on=machine(cpus=64, memory=20 * GIB), workers="auto").workers) == 7
+        plan = shares(on=machine(cpus=64), workers="auto", rows=3)
+        assert (len(plan.workers), plan.notes) == (3, ())
+
+    @pytest.mark.parametrize("fraction", [0, -0.5, 1.5, float("nan")])
+    def test_what_is_no_part_is_refused(self, fraction):
+        assert "more than 0 and at most 1" in refusal(
+            SettingsError, on=machine(devices=1), gpus=("0",), fraction=fraction
+        )
+
+    @pytest.mark.parametrize("asked", [{"fraction": 0.5}, {"gpu_memory": GIB}, {"per_worker": 2}])
+    def test_a_part_of_nothing_is_refused(self, asked):
+        assert "--gpus" in refusal(SettingsError, **asked)
+
+    def test_only_one_of_the_two_forms(self):
+        assert "one of the two" in refusal(
+            SettingsError, on=machine(devices=1), gpus=("0",), fraction=0.5, gpu_memory=GIB
+        )
+
+    @given(workers=st.integers(1, 12), fraction=st.floats(0.01, 1), memory=st.integers(4 * GIB, 141 * GIB))
+    def test_an_accepted_fraction_fits(self, workers, fraction, memory):
+        on = Machine(cpus=64, memory=512 * GIB, gpus=gpus(1, memory))
+        try:
+            plan = shares(on=on, gpus=("0",), workers=workers, fraction=fraction)
+        except InputError:
+            return
+        parts = [each.gpu_fraction for each in plan.workers]
+        if parts != [None]:
+            assert sum(parts) + workers * CUDA_CONTEXT_MIB * MIB / memory <= 1 + 1e-9
+            assert all(part <= fraction for part in parts)
+
+
+class TestGroups:
+    def test_a_worker_can_have_several_whole_devices(self):
+        plan = shares(on=machine(devices=4), gpus=("all",), per_worker=2)
+        assert [each.gpus for each in plan.workers] == [
+            [gpus(4)[0].uuid, gpus(4)[1].uuid],
+            [gpus(4)[2].uuid, gpus(4)[3].uuid],
+        ]
+        assert [each.gpu_fraction for each in plan.workers] == [None, None]
+
+    def test_workers_can_share_such_a_group(self):
+        plan = shares(on=machine(devices=2), gpus=("all",), per_worker=2, workers=2)
+        assert {tuple(each.gpus) for each in plan.workers} == {tuple(gpu.uuid for gpu in gpus(2))}
+        assert 0.4 < plan.workers[0].gpu_fraction < 0.5
+
+    def test_a_device_left_over_is_named(self):
+        plan = shares(on=machine(devices=3), gpus=("all",), per_worker=2)
+        assert "GPU 2 is not used: --gpus-per-worker 2 of 3 leaves it over" in plan.notes
+
+    def test_more_than_there_are_are_refused(self):
+        assert "--gpus names 1" in refusal(on=machine(devices=2), gpus=("0",), per_worker=2)
+
+    def test_mig_instances_are_devices_and_one_is_all_a_process_can_use(self):
+        slices = tuple(
+            Gpu(uuid=f"MIG-{number}", index=0, instance=number, name="H200 MIG", memory=20 * GIB) for number in range(3)
+        )
+        on = Machine(cpus=16, memory=64 * GIB, gpus=slices)
+        assert [each.gpus for each in shares(on=on, gpus=("0:1", "MIG-2")).workers] == [["MIG-1"], ["MIG-2"]]
+        assert "only one MIG instance" in refusal(on=on, gpus=("all",), per_worker=2)
+        assert "0:0 (MIG-0)" in refusal(on=on, gpus=("0",))
+
+    def test_a_device_for_one_process_takes_one_worker(self):
+        alone = (Gpu(uuid="GPU-1", index=0, name="H200", memory=80 * GIB, exclusive=True),)
+        on = Machine(cpus=16, memory=64 * GIB, gpus=alone)
+        assert "nvidia-smi -c DEFAULT" in refusal(on=on, gpus=("0",), workers=2)
+        assert len(shares(on=on, gpus=("0",), workers="auto", fraction=0.2).workers) == 1
+
+    def test_memory_that_others_use_is_told(self):
+        busy = (Gpu(uuid="GPU-1", index=0, name="H200", memory=80 * GIB, used=30 * GIB),)
+        plan = shares(on=Machine(cpus=16, memory=64 * GIB, gpus=busy), gpus=("0",))
+        assert plan.notes == ("GPU 0 has 30.0 GiB of 80.0 GiB in use by others",)
+
+
+class TestEnough:
+    def test_no_more_workers_than_rows(self):
+        plan = shares(workers=5, rows=2)
+        assert len(plan.workers) == 2
+        assert plan.notes[0] == "5 workers asked for and 2 rows to run: 2 workers are enough"
+        assert len(shares(rows=1).workers) == 2, "what nobody asked for is no promise that was broken"
