@@ -18,7 +18,7 @@ from orchestrator.coordinator.picture import look
 from orchestrator.coordinator.stage import Stage
 from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
-from orchestrator.errors import EngineError, InputError, RecordError, StoppedError
+from orchestrator.errors import EngineError, EnvironmentNotReadyError, InputError, RecordError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import StageDir, SweepDir, free_name
 from orchestrator.results.frame import frame_of, write_tables
@@ -276,7 +276,8 @@ class Coordinator:
             )
         if unfit and not heirs:
             back = "; put the script back as it was, or launch a new sweep" if stage.taken_over else ""
-            raise InputError(f"no worker can run this script's rows; worker {number}: {text}{back}")
+            kind = EnvironmentNotReadyError if word.get("status") == EnvironmentNotReadyError.exit_code else InputError
+            raise kind(f"no worker can run this script's rows; worker {number}: {text}{back}")
         yield Notice(text=f"worker {number} ended: {text}", level="warning")
         if word.get("reason") != "fresh":
             self._deaths[number] += 1

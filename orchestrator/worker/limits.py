@@ -1,6 +1,7 @@
 """A share, applied inside the container: to each backend the moment it has been imported, then read back.
 
-Nothing here imports a backend; where the script does not, there is nothing to limit.
+Nothing here imports a backend; where the script does not, there is nothing to limit. What does not hold in the end stops the
+worker: a limit that is only believed in would hurt the neighbours.
 """
 
 from __future__ import annotations
@@ -17,9 +18,15 @@ from orchestrator.scan.hooks import Hook
 from orchestrator.scan.seeding import seed_backend
 from orchestrator.schema import Job, Share
 from orchestrator.worker.evidence import cgroup_limits
+from orchestrator.worker.visible import visible_gpus
 
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS",
-                     "TF_NUM_INTEROP_THREADS", "OMP_WAIT_POLICY")  # fmt: skip
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_VARIABLES = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS", "OMP_WAIT_POLICY", _VISIBLE, "XLA_PYTHON_CLIENT_MEM_FRACTION",
+)  # fmt: skip
+_MIB = 1024 * 1024
+_CPU_ONLY = ("", "-1")
 
 
 class BackendLimits:
@@ -29,33 +36,80 @@ class BackendLimits:
         self._job = job
         self._share = Share.from_json(job.share, "share") if job.share else None
         self._applied: dict[str, Any] = {}
+        self._seen: Optional[dict[str, Optional[int]]] = None
+        self._own_devices = os.environ.get(_VISIBLE)
+
+    def check_devices(self) -> None:
+        """See that the driver shows the share's GPUs; EnvironmentNotReadyError names what it does not show.
+
+        An engine that does not know device requests starts a container all the same, without them or with every GPU.
+        """
+        if self._share is None or not self._share.gpus:
+            return
+        self._seen = visible_gpus()
+        asked = ", ".join(self._share.gpus)
+        if self._seen is None:
+            raise EnvironmentNotReadyError(
+                f"no NVIDIA driver answers in this worker, which has {asked}: the engine did not pass the devices on; "
+                "install the NVIDIA Container Toolkit and restart the engine"
+            )
+        missing = [uuid for uuid in self._share.gpus if uuid not in self._seen]
+        if missing:
+            have = ", ".join(self._seen) or "none"
+            raise EnvironmentNotReadyError(
+                f"GPU {missing[0]} is not visible in this worker; visible are: {have}: the engine ignored the device request"
+            )
 
     def hooks(self) -> dict[str, Hook]:
         """Give what to do after the import of each backend."""
-        return {"tensorflow": self._tensorflow, "torch": self._torch}
+        return {"tensorflow": self._tensorflow, "torch": self._torch, "jax": self._jax}
+
+    def _keep_devices(self) -> None:
+        """Undo what the script did to the list of devices, unless it wants none; before any device is looked at."""
+        now = os.environ.get(_VISIBLE)
+        if self._share is None or now == self._own_devices or now in _CPU_ONLY:
+            return
+        sys.stderr.write(f"talos-orch: the script sets {_VISIBLE}={now}: this worker's share stays\n")
+        if self._own_devices is None:
+            del os.environ[_VISIBLE]
+        else:
+            os.environ[_VISIBLE] = self._own_devices
 
     def _tensorflow(self, tf: ModuleType) -> None:
         seed_backend("tensorflow")
+        self._keep_devices()
         if self._share is None or not self._share.gpus:
             return
         fraction = self._share.gpu_fraction
         try:
-            for device in tf.config.list_physical_devices("GPU"):
+            for place, device in enumerate(tf.config.list_physical_devices("GPU")):
                 if fraction is None:
                     tf.config.experimental.set_memory_growth(device, True)
                     continue
-                limit = int(_device_mib(tf.config.list_physical_devices("GPU").index(device)) * fraction)
+                limit = int(self._device_bytes(place) * fraction / _MIB)
                 tf.config.set_logical_device_configuration(
                     device, [tf.config.LogicalDeviceConfiguration(memory_limit=limit)]
                 )
-                self._applied["tensorflow_memory_limit_mib"] = limit
+                self._applied.setdefault("tensorflow_memory_limit_mib", []).append(limit)
         except (RuntimeError, ValueError) as error:
             raise EnvironmentNotReadyError(
                 f"TensorFlow refused the GPU memory limit of this worker: {error}"
             ) from error
 
+    def _device_bytes(self, place: int) -> int:
+        """Give the memory of the device that backends count as ``place``: they follow the order of the share's UUIDs."""
+        gpus = self._share.gpus if self._share is not None else []
+        uuid = gpus[min(place, len(gpus) - 1)]  # one too many is refused when everything is read back
+        size = (self._seen or {}).get(uuid)
+        if size is None:
+            raise EnvironmentNotReadyError(
+                f"the memory of GPU {uuid} cannot be read in this worker: no limit can be set"
+            )
+        return size
+
     def _torch(self, torch: ModuleType) -> None:
         seed_backend("torch")
+        self._keep_devices()
         if self._share is None:
             return
         torch.set_num_threads(self._share.threads)
@@ -64,34 +118,63 @@ class BackendLimits:
         if self._share.gpus and fraction is not None:
             for device in range(torch.cuda.device_count()):
                 torch.cuda.set_per_process_memory_fraction(fraction, device)
-            self._applied["torch_memory_fraction"] = fraction
+                self._applied.setdefault("torch_memory_fraction", []).append(fraction)
+
+    def _jax(self, _jax: ModuleType) -> None:
+        # It reads XLA_PYTHON_CLIENT_MEM_FRACTION, set before this process began, when it first looks for devices.
+        self._keep_devices()
 
     def before_ready(self, line: Any) -> Any:
-        """Give the line, wrapped so that ``limits.json`` is written before the first ``ready`` is said."""
+        """Give the line, wrapped so that what holds is written down and checked before the first ``ready`` is said."""
         return _ReadBack(line, self)
 
-    def write(self) -> None:
-        """Write down what holds now: backends, threads in force, the kernel's limits."""
-        write_json(RunDir(self._job.run).limits, self._read())
+    def write(self) -> Optional[str]:
+        """Write ``limits.json``: backends, devices, threads in force, the kernel's limits. What does not hold, if anything."""
+        found = self._read()
+        write_json(RunDir(self._job.run).limits, found)
+        mismatch: Optional[str] = found["mismatch"]
+        return mismatch
 
     def _read(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "schema": 1,
             "python": sys.version.split()[0],
-            "environment": {name: os.environ.get(name) for name in _THREAD_VARIABLES},
+            "environment": {name: os.environ.get(name) for name in _VARIABLES},
             "cgroup": cgroup_limits() if self._job.limits_enforced else None,
             "not_enforced": [] if self._job.limits_enforced else ["memory", "cpus", "pids", "shm", "file system"],
             "affinity": sorted(os.sched_getaffinity(0)),
+            "shm_bytes": _size_of("/dev/shm"),  # noqa: S108 - asked about, not written to
             "uid": os.getuid(),
             "gid": os.getgid(),
+            "gpus": self._share.gpus if self._share is not None else [],
+            "gpus_seen": list(self._seen) if self._seen is not None else None,
+            "gpu_fraction": self._share.gpu_fraction if self._share is not None else None,
             "applied": self._applied,
             "backends": {},
         }
         for name in ("talos", "tensorflow", "keras", "torch", "jax"):
             module = sys.modules.get(name)
             if module is not None and hasattr(module, "__version__"):
-                found["backends"][name] = {"version": str(module.__version__), **_threads(name, module)}
+                found["backends"][name] = {"version": str(module.__version__), **_state(name, module)}
+        found["mismatch"] = self._mismatch(found["backends"])
         return found
+
+    def _mismatch(self, backends: dict[str, Any]) -> Optional[str]:
+        """Say what a backend has other than the share says, if anything."""
+        share = self._share
+        if share is None or os.environ.get(_VISIBLE) in _CPU_ONLY:
+            return None  # a share without GPUs, or a script that wants none of them
+        for name, state in backends.items():
+            count = state.get("devices")
+            if count is not None and count != len(share.gpus):
+                return (
+                    f"{name} {state['version']} sees {count} GPUs in this worker, whose share has {len(share.gpus)}: "
+                    + ("is it a build without CUDA?" if count == 0 else "the engine shows more than it was asked for")
+                )
+            most = max(state.get("memory_fraction", []), default=0.0)
+            if share.gpu_fraction is not None and most > share.gpu_fraction + 1e-6:
+                return f"{name} may take {most:g} of a GPU in this worker, whose share is {share.gpu_fraction:g}"
+        return None
 
 
 def _set_interop_once(torch: Any, threads: int) -> None:
@@ -112,20 +195,42 @@ class _ReadBack:
 
     def send(self, message: dict[str, Any]) -> None:
         if not self._said and message["type"] == "ready":
-            self._limits.write()
+            mismatch = self._limits.write()
+            if mismatch is not None:
+                message = {"type": "refuse", "error": mismatch, "status": EnvironmentNotReadyError.exit_code}
             self._said = True
         self._line.send(message)
 
 
-def _threads(name: str, module: ModuleType) -> dict[str, Optional[int]]:
+def _state(name: str, module: Any) -> dict[str, Any]:
+    """Read what a backend says of itself, without taking a device."""
     if name == "torch":
-        return {"intra": module.get_num_threads(), "inter": module.get_num_interop_threads()}
+        state = {"intra": module.get_num_threads(), "inter": module.get_num_interop_threads()}
+        state["devices"] = count = module.cuda.device_count()
+        read = getattr(module.cuda, "get_per_process_memory_fraction", None)
+        return (
+            state if read is None or not count else {**state, "memory_fraction": [read(each) for each in range(count)]}
+        )
+    if name == "tensorflow" and hasattr(module, "config"):
+        return _tensorflow_state(module)
+    if name == "keras":
+        return {"backend": module.config.backend() if hasattr(module, "config") else None}
     return {}
 
 
-def _device_mib(index: int) -> float:
-    import pynvml
+def _tensorflow_state(tf: Any) -> dict[str, Any]:
+    devices = tf.config.list_physical_devices("GPU")
+    # Its getters say 0 for threads that the variables have set.
+    state: dict[str, Any] = {"devices": len(devices)}
+    if devices:
+        configured = [tf.config.get_logical_device_configuration(device) or [] for device in devices]
+        state["memory_limit_mib"] = [[logical.memory_limit for logical in each] for each in configured]
+    return state
 
-    pynvml.nvmlInit()
-    total: float = pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(index)).total
-    return total / 1024 / 1024
+
+def _size_of(folder: str) -> Optional[int]:
+    try:
+        usage = os.statvfs(folder)
+    except OSError:
+        return None
+    return usage.f_blocks * usage.f_frsize

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from types import FrameType
 from typing import Any, Optional
 
+from orchestrator.errors import InputError
 from orchestrator.records import spool
 from orchestrator.records.atomic import read_json, write_json
 from orchestrator.records.layout import RunDir, StageDir
@@ -172,7 +173,7 @@ class Supervisor:
 
     def _heed(self, word: dict[str, Any]) -> None:
         if word["type"] == "refuse":
-            raise _End("refused", str(word["error"]), 2)
+            raise _End("refused", str(word["error"]), int(word.get("status", InputError.exit_code)))
         if word["type"] == "end" and self._reached and self._child is not None and not self._ready:
             # The script got here before in this container: what it left in the project stands in its own way now.
             raise _End("fresh", f"the script has to start again from the project as it was ({word.get('message')})", 3)

@@ -65,6 +65,12 @@ def run_script(job: Job, read: int, write: int, stage: int) -> int:
     _be_the_victim()
     line = PipeLine(read, write) if job.role == "worker" else None
     limits = BackendLimits(job)
+    try:
+        limits.check_devices()
+    except OrchestratorError as error:
+        if line is not None:
+            line.send({"type": "refuse", "error": str(error), "status": error.exit_code})
+        return error.exit_code
     session: Any
     if line is not None:
         session = WorkerSession(job, limits.before_ready(line), stage)
