@@ -11,7 +11,7 @@ from orchestrator.errors import InputError
 from orchestrator.records.atomic import read_json, write_json, write_text
 from orchestrator.records.trial_log import read_log
 from orchestrator.scan.rules import Target
-from orchestrator.schema import COMPLETED, TrialRecord
+from orchestrator.schema import TrialRecord
 
 
 class StageLimits:
@@ -27,7 +27,6 @@ class StageLimits:
         self._looks = 0
         self._waiting = False
         self._unseen: list[TrialRecord] = []
-        self._seen_completed = 0
         self._dropped: set[int] = set()
         self.ending: tuple[str, str] | None = None
 
@@ -37,7 +36,6 @@ class StageLimits:
         while os.path.exists(self._place.reduction(self._looks + 1, "request.json")):
             self._looks += 1
             seen |= {record.row for record in read_log(self._place.reduction(self._looks, "records.jsonl"))}
-            self._seen_completed = int(read_json(self._place.reduction(self._looks, "request.json"))["completed"])
             self._waiting = True
             self._read_answer()
         self._stage.leave_out(self._dropped)
@@ -70,22 +68,27 @@ class StageLimits:
             self._end("paused", "time_limit reached")
         elif self._waiting:
             self._read_answer()
-        elif self._interval is not None:
-            self._ask(self._interval)
+        elif self._interval is not None and self._stage.held_back and self._stage.settled:
+            self._let_go_on(self._interval)
 
     def _end(self, status: str, reason: str) -> None:
         self.ending = (status, reason)
         self._stage.halt()
 
-    def _ask(self, interval: int) -> None:
-        completed = self._seen_completed + sum(record.status == COMPLETED for record in self._unseen)
-        if completed // interval <= self._seen_completed // interval:
-            return
+    def _let_go_on(self, interval: int) -> None:
+        """Release rows up to the next look, or look: after so many rows as in Talos, so that it sees the rows Talos sees."""
+        missing = interval * (self._looks + 1) - len(self._stage.records)
+        if missing > 0:
+            self._stage.release(missing)
+        else:
+            self._ask()
+
+    def _ask(self) -> None:
         self._looks += 1
         lines = (json.dumps(record.to_json(), ensure_ascii=False) + "\n" for record in self._unseen)
         write_text(self._place.reduction(self._looks, "records.jsonl"), "".join(lines))
-        write_json(self._place.reduction(self._looks, "request.json"), {"schema": 1, "completed": completed})
-        self._unseen, self._seen_completed, self._waiting = [], completed, True
+        write_json(self._place.reduction(self._looks, "request.json"), {"schema": 1, "rows": len(self._stage.records)})
+        self._unseen, self._waiting = [], True
 
     def _read_answer(self) -> None:
         path = self._place.reduction(self._looks, "answer.json")

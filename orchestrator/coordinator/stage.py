@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from orchestrator.errors import RecordError, StoppedError
-from orchestrator.plan.shards import deal, halves, left_over, missing
+from orchestrator.plan.shards import deal, halves, left_over, missing, take
 from orchestrator.records import spool
 from orchestrator.records.atomic import write_text
 from orchestrator.records.layout import StageDir, SweepDir
@@ -33,7 +33,7 @@ class Tally:
 
 @dataclass
 class Stage:
-    """``records`` by row, the first record of a row counts; ``workers`` are those that may be given work."""
+    """``records`` by row; ``workers`` are those that may be given work; ``held_back`` are rows not dealt yet, in row order."""
 
     plan: StagePlan
     folder: SweepDir
@@ -43,6 +43,7 @@ class Stage:
     dropped: set[int] = field(default_factory=set)
     completed: int = 0
     taken_over: bool = False
+    held_back: list[Chunk] = field(default_factory=list)
     _tails: dict[int, TrialTail] = field(default_factory=dict)
     _attempts: dict[int, int] = field(default_factory=dict)
 
@@ -84,15 +85,30 @@ class Stage:
         return missing(self.plan.rows, taken, attempts)
 
     def deal(self, ranges: list[Chunk]) -> None:
-        """Put rows into the queues, as chunks."""
-        interval = self.plan.reduction_interval
-        largest = None if interval is None else max(1, interval // (4 * len(self.workers)))
-        for worker, hand in zip(self.workers, deal(ranges, len(self.workers), largest), strict=True):
-            place = self.of(worker)
-            for path in (place.queue, place.active):
+        """Put rows into the queues, as chunks; with a reducer they are held back, to be released as it has looked."""
+        for worker in self.workers:
+            for path in (self.of(worker).queue, self.of(worker).active):
                 os.makedirs(path, exist_ok=True)
+        if self.plan.reduction_interval is None:
+            self._hand_out(ranges)
+        else:
+            self.held_back = ranges
+
+    def release(self, rows: int) -> None:
+        """Deal the next rows of those that are held back."""
+        first, self.held_back = take(self.held_back, rows)
+        self._hand_out(first)
+
+    def _hand_out(self, ranges: list[Chunk]) -> None:
+        for worker, hand in zip(self.workers, deal(ranges, len(self.workers)), strict=True):
             for chunk in hand:
-                spool.put(place.queue, chunk)
+                spool.put(self.of(worker).queue, chunk)
+
+    @property
+    def settled(self) -> bool:
+        """Say whether every row that was dealt is recorded."""
+        waiting = sum(chunk.size for chunk in self.held_back)
+        return len(self.records) + len(self.dropped) + waiting >= self.plan.rows
 
     def counts(self) -> Counter[str]:
         """Count ``rows``, and what is recorded by status."""
@@ -118,17 +134,13 @@ class Stage:
         return not any(spool.waiting(self.of(worker).active) for worker in self.workers)
 
     def drop(self, rows: set[int]) -> None:
-        """Take rows out of every queue; those in hand or recorded meanwhile stay."""
-        for worker in self.workers if rows else ():
-            queue = self.of(worker).queue
-            for chunk in spool.waiting(queue):
-                named = {row for row in rows if chunk.first <= row <= chunk.last}
-                if not named or not spool.move(queue, self._aside, chunk):
-                    continue
-                for rest in left_over(chunk, named, tried=None):
-                    spool.put(queue, rest)
-                spool.finish(self._aside, chunk)
-                self.dropped |= named
+        """Take rows away from those that are held back; others stay."""
+        kept: list[Chunk] = []
+        for chunk in self.held_back:
+            named = {row for row in rows if chunk.first <= row <= chunk.last}
+            self.dropped |= named
+            kept += left_over(chunk, named, tried=None) if named else [chunk]
+        self.held_back = kept
 
     def leave_out(self, rows: set[int]) -> None:
         """Count rows as taken away that are neither recorded nor in anybody's hands, before they are dealt."""

@@ -60,6 +60,20 @@ def _split(first: int, last: int, alone: Sequence[int], attempts: Mapping[int, i
         yield Chunk(first, last)
 
 
+def take(ranges: Sequence[Chunk], rows: int) -> tuple[list[Chunk], list[Chunk]]:
+    """Cut ``ranges`` after their first ``rows`` rows; both parts, either of which may be empty."""
+    first: list[Chunk] = []
+    rest: list[Chunk] = []
+    for chunk in ranges:
+        size = min(rows, chunk.size)
+        rows -= size
+        if size:
+            first.append(Chunk(chunk.first, chunk.first + size - 1, chunk.attempt))
+        if size < chunk.size:
+            rest.append(Chunk(chunk.first + size, chunk.last, chunk.attempt))
+    return first, rest
+
+
 def halves(chunk: Chunk) -> tuple[Chunk, Chunk]:
     """Cut a chunk of at least two rows into two."""
     middle = chunk.first + chunk.size // 2

@@ -81,7 +81,7 @@ class LocalSession:
         for row in range(rows):
             if row in gone:
                 continue
-            record, _ = run_trial(call.trials, call.trials.start(row, 1), store)
+            record, _ = run_trial(call.trials, call.trials.start(row, 1, len(records)), store)
             if record.contract_error and not any(each.status == COMPLETED for each in records):
                 raise ContractError(record.error)
             yield replace(record, worker=0)

@@ -7,11 +7,14 @@ takes pending rows away; which ones is all that leaves this module.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Callable
 
 from orchestrator.errors import EnvironmentNotReadyError, InputError
+from orchestrator.records.atomic import read_json
+from orchestrator.records.layout import StageDir
 from orchestrator.records.table import talos_table
 from orchestrator.scan.trial import Trials
 from orchestrator.schema import COMPLETED, TrialRecord
@@ -75,24 +78,25 @@ class Reducer:
             os.makedirs(str(self._scan.experiment_name), exist_ok=True)
 
     def reduce(self, records: Sequence[TrialRecord], gone: set[int]) -> list[int]:
-        """Look at the completed ``records`` (in the order in which they were finished); the pending rows to drop.
+        """Look at the ``records`` so far, those that completed; the pending rows to drop.
 
         ``gone`` are rows dropped before. InputError carries what the reducer raised.
         """
         rows = int(self._trials.selection.size)
-        completed = [record for record in records if record.status == COMPLETED]
+        # In row order, as Talos has them, whoever was done first.
+        completed = sorted((record for record in records if record.status == COMPLETED), key=lambda record: record.row)
         begun = {record.row for record in records} | gone
         pending = [row for row in range(rows) if row not in begun]
-        space = PendingRows(self._trials, pending, len(completed))
+        space = PendingRows(self._trials, pending, len(records))
         self._show(completed, space)
-        self._scan.param_object.round_counter = self._round_counter(len(completed))
+        self._scan.param_object.round_counter = self._round_counter(len(records))
         self._run()
         return sorted(set(pending) - set(self._scan.param_object.param_index))
 
-    def _round_counter(self, completed: int) -> int:
+    def _round_counter(self, rows: int) -> int:
         # The coordinator decides when it is time; Talos's own test of the interval has to agree.
         interval = int(self._scan.reduction_interval)
-        return max(interval, completed - completed % interval)
+        return max(interval, rows - rows % interval)
 
     def _show(self, completed: list[TrialRecord], space: PendingRows) -> None:
         import pandas as pd
@@ -116,6 +120,22 @@ class Reducer:
             raise
         except Exception as error:
             raise InputError(f"reduction_method {method!r} raised {type(error).__name__}: {error}") from error
+
+
+class RemovedRows:
+    """The rows that a stage's reducer has taken away so far, by its answers; every row that runs now comes after these."""
+
+    def __init__(self, stage: StageDir) -> None:
+        self._stage = stage
+        self._looks = 0
+        self._rows: list[int] = []
+
+    def place(self, row: int) -> int:
+        """Give how many rows run before ``row``."""
+        while os.path.exists(path := self._stage.reduction(self._looks + 1, "answer.json")):
+            self._looks += 1
+            self._rows = sorted({*self._rows, *(int(each) for each in read_json(path).get("removed", []))})
+        return row - bisect_left(self._rows, row)
 
 
 def _reduce_run(method: Any) -> Callable[[Any], Any]:

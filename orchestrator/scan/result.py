@@ -218,7 +218,8 @@ class ScanResult:
         _tell(
             f"the model of row {record.row} was not kept whole: training that row again (--keep-models all avoids it)"
         )
-        again, model = run_trial(self._call.trials, self._call.trials.start(record.row, record.attempt), None)
+        begun = replace(self._call.trials.start(record.row, record.attempt), seed=record.seed)
+        again, model = run_trial(self._call.trials, begun, None)
         if again.status != COMPLETED:
             raise RuntimeError(f"row {record.row} could not be trained again: {again.error}")
         return model

@@ -17,6 +17,7 @@ from orchestrator.scan.call import ScanCall, StageOutcome, seed_what_follows
 from orchestrator.scan.drift import Drift, fingerprint
 from orchestrator.scan.driver import agree, read_outcome_of
 from orchestrator.scan.models import KeepPolicy, ModelStore
+from orchestrator.scan.reduction import RemovedRows
 from orchestrator.scan.seeding import read_generators
 from orchestrator.scan.trial import Trials, run_trial
 from orchestrator.scan.turns import Turns
@@ -101,13 +102,14 @@ class WorkerSession:
         trials = replace(call.trials, interruptible=False)
         # What another thread of the script changes meanwhile would look as if the model had.
         drift = Drift(trials.data) if threading.active_count() == 1 else None
+        removed = RemovedRows(RunDir(self._job.driver).stage(stage))
         store = self._store(own.trials, own.models) if call.keep else None
         self._line.send({"type": "ready", "stage": stage, "pid": os.getpid()})
         while True:
             word = self._line.receive()
             if word["type"] == "return":
                 return
-            begun = trials.start(word["row"], word["attempt"])
+            begun = trials.start(word["row"], word["attempt"], removed.place(word["row"]))
             self._line.send({"type": "begun", "record": begun.to_json()})
             if drift is not None:
                 drift.before()

@@ -47,8 +47,11 @@ class Trials:
         values = self.domain.at(self.selection[row])
         return {key: _own(value) if type(value) in _CONTAINERS else value for key, value in values.items()}
 
-    def start(self, row: int, attempt: int) -> TrialRecord:
-        """Give the record of a row that has just begun."""
+    def start(self, row: int, attempt: int, place: Optional[int] = None) -> TrialRecord:
+        """Give the record of a row that has just begun.
+
+        ``place`` is how many rows run before it, where a reducer has taken some away: Talos counts seeds by those that run.
+        """
         params = self.params(row)
         digest = param_hash(params)
         return TrialRecord(
@@ -61,7 +64,7 @@ class Trials:
             start=_now(),
             end="",
             duration=0.0,
-            seed=None if self.base_seed is None else row_seed(self.base_seed, row),
+            seed=None if self.base_seed is None else row_seed(self.base_seed, row if place is None else place),
         )
 
 

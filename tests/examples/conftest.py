@@ -79,14 +79,14 @@ def plain_output(cpu_image: str, tmp_path: Path) -> Iterator:
     client = docker.from_env()
     folder = tmp_path / "plain"
     folder.mkdir()
-    yield lambda script: run_script(client, cpu_image, script, str(folder))
+    yield lambda script, *arguments: run_script(client, cpu_image, script, str(folder), *arguments)
     client.close()
 
 
-def run_script(client: docker.DockerClient, image: str, script: Path, folder: str) -> str:
+def run_script(client: docker.DockerClient, image: str, script: Path, folder: str, *arguments: str) -> str:
     shutil.copy(script, folder)
     output = client.containers.run(
-        image, ["python3", script.name], working_dir=folder, user=f"{os.getuid()}:{os.getgid()}", init=True,
+        image, ["python3", script.name, *arguments], working_dir=folder, user=f"{os.getuid()}:{os.getgid()}", init=True,
         environment=PLAIN_ENVIRONMENT, volumes={folder: {"bind": folder, "mode": "rw"}}, remove=True, stderr=False,
     )  # fmt: skip
     return output.decode()

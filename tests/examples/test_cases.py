@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from tests.conftest import Bench
 
@@ -102,5 +103,15 @@ def test_what_is_drawn_between_scans_is_what_talos_would_have_drawn(bench: Bench
     assert len(plain.splitlines()) == 4
     for workers in ("1", "3"):
         done = bench.launch("draws_between_scans.py", "--workers", workers, "--threads", "1", name=f"w{workers}")
+        assert done.code == 0, done.err
+        assert done.out == plain
+
+
+@pytest.mark.parametrize("method", ["correlation", "trees", "forrest"])
+def test_a_reducer_takes_away_the_rows_that_it_takes_away_in_talos(bench: Bench, plain_output, method: str) -> None:
+    plain = plain_output(bench.home / "reduces.py", method)
+    assert int(plain.split()[0]) < 48
+    for workers in ("1", "3"):
+        done = bench.launch("reduces.py", "--workers", workers, "--threads", "1", name=f"w{workers}", args=(method,))
         assert done.code == 0, done.err
         assert done.out == plain

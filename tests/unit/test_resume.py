@@ -16,7 +16,7 @@ from orchestrator.records import spool
 from orchestrator.records.atomic import write_json, write_text
 from orchestrator.records.layout import SweepDir, free_name
 from orchestrator.records.spool import Chunk
-from orchestrator.records.trial_log import TrialLog, outranks
+from orchestrator.records.trial_log import TrialLog, outranks, read_log
 from orchestrator.results.merge import collect
 
 
@@ -25,6 +25,9 @@ def write_rows(folder, worker, *records):
     for each in records:
         log.append(each)
     log.close()
+
+
+NOW = "2030-01-01T00:00:00+00:00"
 
 
 def rows_of(chunks):
@@ -97,27 +100,39 @@ class TestCatchUp:
         write_rows(folder, 0, *(record(row) for row in range(6)))
         seen = (json.dumps(record(row).to_json()) + "\n" for row in range(4))
         write_text(place.reduction(1, "records.jsonl"), "".join(seen))
-        write_json(place.reduction(1, "request.json"), {"schema": 1, "completed": 4})
+        write_json(place.reduction(1, "request.json"), {"schema": 1, "rows": 4})
         write_json(place.reduction(1, "answer.json"), {"removed": [3, 8, 9]})
         stage, limits = self.limits(folder, reduction_interval=4)
         assert stage.dropped == {8, 9}, "one that ran all the same is a row"
-        assert rows_of(stage.missing()) == [6, 7, *range(10, 20)]
-        limits.look("2030-01-01T00:00:00+00:00")
+        stage.workers = [0]
+        stage.deal(stage.missing())
+        assert rows_of(stage.held_back) == [6, 7, *range(10, 20)]
+        limits.look(NOW)
         assert not os.path.exists(place.reduction(2, "request.json")), "six rows are not yet eight"
+        assert rows_of(spool.waiting(stage.of(0).queue)) == [6, 7]
+        write_rows(folder, 0, record(6), record(7))
+        list(map(limits.heed, stage.read_new()))
+        limits.look(NOW)
+        assert os.path.exists(place.reduction(2, "request.json"))
+        assert [each.row for each in read_log(place.reduction(2, "records.jsonl"))] == [4, 5, 6, 7]
 
     def test_a_look_that_nobody_answered_is_still_waited_for(self, folder):
         place = folder.driver.stage(1)
         os.makedirs(place.path)
-        write_rows(folder, 0, *(record(row) for row in range(8)))
-        write_text(place.reduction(1, "records.jsonl"), "")
-        write_json(place.reduction(1, "request.json"), {"schema": 1, "completed": 4})
-        _, limits = self.limits(folder, reduction_interval=4)
-        limits.look("2030-01-01T00:00:00+00:00")
-        assert not os.path.exists(place.reduction(2, "request.json"))
-        write_json(place.reduction(1, "answer.json"), {"removed": [19]})
-        limits.look("2030-01-01T00:00:00+00:00")
-        limits.look("2030-01-01T00:00:00+00:00")
-        assert os.path.exists(place.reduction(2, "request.json"))
+        write_rows(folder, 0, *(record(row) for row in range(4)))
+        seen = (json.dumps(record(row).to_json()) + "\n" for row in range(4))
+        write_text(place.reduction(1, "records.jsonl"), "".join(seen))
+        write_json(place.reduction(1, "request.json"), {"schema": 1, "rows": 4})
+        stage, limits = self.limits(folder, reduction_interval=4)
+        stage.workers = [0]
+        stage.deal(stage.missing())
+        limits.look(NOW)
+        assert not spool.waiting(stage.of(0).queue)
+        write_json(place.reduction(1, "answer.json"), {"removed": [5, 19]})
+        limits.look(NOW)
+        limits.look(NOW)
+        assert rows_of(spool.waiting(stage.of(0).queue)) == [4, 6, 7, 8]
+        assert stage.dropped == {5, 19}
 
 
 class TestSettings:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import SettingsError
-from orchestrator.plan.shards import chunks, deal, halves, left_over, missing
+from orchestrator.plan.shards import chunks, deal, halves, left_over, missing, take
 from orchestrator.plan.sizes import GIB, MIB, parse_size, show_size
 from orchestrator.records.spool import Chunk
 
@@ -103,6 +103,14 @@ def test_ranges_with_gaps_are_dealt_once(taken, workers):
     ranges = missing(90, taken, {})
     hands = deal(ranges, workers)
     assert sorted(rows_of(chunk for hand in hands for chunk in hand)) == rows_of(ranges)
+
+
+@given(taken_chunks.filter(bool), st.integers(0, 100))
+def test_ranges_are_cut_after_so_many_rows(taken, rows):
+    ranges = missing(90, taken, {3: 2})
+    first, rest = take(ranges, rows)
+    assert rows_of(first) == rows_of(ranges)[:rows]
+    assert rows_of([*first, *rest]) == rows_of(ranges)
 
 
 def test_what_is_missing_of_a_huge_space_is_known_at_once():
