@@ -104,8 +104,9 @@ def restore_settings(stored: Mapping[str, Any], flags: Mapping[str, Any], where:
     values: dict[str, Any] = {
         name: tuple(value) if name in _SEVERAL and isinstance(value, list) else value
         for name, value in stored.items()
-        if name in _FIELDS
+        if name in _FIELDS and value is not None
     }
+    values = {name: _checked(name, value, where) for name, value in values.items()}
     sources = dict(stored.get("sources") or {})
     for name, value in flags.items():
         if value is not None:

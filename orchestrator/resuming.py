@@ -20,7 +20,7 @@ from orchestrator.coordinator.clock import Clock
 from orchestrator.coordinator.members import worker_spec_name
 from orchestrator.coordinator.stopping import StopSwitch
 from orchestrator.engine.base import Engine
-from orchestrator.errors import InputError
+from orchestrator.errors import InputError, RecordError
 from orchestrator.prepare import Prepared, prepare
 from orchestrator.queries import read_state, read_sweep
 from orchestrator.records.atomic import read_json
@@ -41,7 +41,8 @@ from orchestrator.run import (
     stamp_of,
     write_decisions,
 )
-from orchestrator.schema import COMPLETED, Share, StageResult, SweepFile
+from orchestrator.schema import COMPLETED, Job, Share, StageResult, SweepFile
+from orchestrator.writeback import take_out
 
 _GRACE = 10.0  # seconds for a worker that is not wanted any more; its row in hand is run again
 
@@ -54,6 +55,16 @@ class _Left:
     around: Surroundings
     arguments: tuple[str, ...]
     changed: bool
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opening:
+    """What a resume goes on with: stages from ``first`` on (0: none), and those in which failed rows run again."""
+
+    first: int
+    redo: frozenset[int]
+    workers_can_go_on: bool
 
 
 def resume(
@@ -75,10 +86,14 @@ def resume(
         prepared = prepare(left.settings, left.around, left.arguments, stamp_of(clock), sweep)
         prepared = provide_image(prepared, left.settings, left.around, say)
         _say_what_changed(sweep, prepared.sweep, say)
-        running = _take_stock(prepared.engine, folder, keep=not (left.changed or rerun_failed))
-        prepared = _number_on(prepared, sweep, folder, running, stamp_of(clock))
-        redo = _reopen(folder, rerun_failed=rerun_failed)
+        opening = _survey(folder, sweep, rerun_failed=rerun_failed)
+        _end_elsewhere(prepared.engine, left.path, folder)
+        running = _take_stock(prepared.engine, folder, keep=not left.changed and opening.workers_can_go_on)
+        prepared = _number_on(prepared, sweep, folder, running, stamp_of(clock), opening.redo)
+        _reopen(folder, opening)
         _set_driver_aside(folder)
+        for path in take_out(prepared.sweep.project, folder.written, free_name(folder.driver.files)):
+            say(f"note: {path} was written by the script and changed since: it stays, and the script meets it")
         remove_scratch(prepared, folder, skip=running)
         write_decisions(prepared, folder)
         remember_launch(folder, left.settings, left.around, left.arguments)
@@ -91,7 +106,7 @@ def resume(
             say(f"note: {note}")
         switch.armed = True
         with gpus_of(prepared, folder, left.settings.wait_for_gpu, clock, say):
-            return carry_out(prepared, folder, members, switch, clock, show, redo)
+            return carry_out(prepared, folder, members, switch, clock, show, opening.redo)
 
 
 def _is_done(folder: SweepDir, *, rerun_failed: bool) -> Finished | None:
@@ -117,6 +132,7 @@ def _recall(folder: SweepDir, flags: Mapping[str, Any], around: Surroundings) ->
         settings = restore_settings(launched["settings"], flags, folder.settings)
         there = Path(launched["folder"])
         arguments = tuple(map(str, launched["arguments"]))
+        path = str(launched.get("path") or folder.path)
     except FileNotFoundError:
         raise InputError(f"{folder.name}: {folder.settings} is not there, so its options are not known") from None
     except (KeyError, TypeError, AttributeError) as error:
@@ -125,7 +141,7 @@ def _recall(folder: SweepDir, flags: Mapping[str, Any], around: Surroundings) ->
     given = any(
         value is not None for name, value in flags.items() if name not in ("build", "keep_going", "wait_for_gpu")
     )
-    return _Left(settings=settings, around=replace(around, folder=there), arguments=arguments, changed=given)
+    return _Left(settings=settings, around=replace(around, folder=there), arguments=arguments, changed=given, path=path)
 
 
 def _say_what_changed(before: SweepFile, now: SweepFile, say: Say) -> None:
@@ -146,7 +162,8 @@ def _take_stock(engine: Engine, folder: SweepDir, *, keep: bool) -> list[int]:
     for number in folder.workers() if keep else ():
         run = folder.worker(number)
         told_to_end = os.path.exists(run.ended) or os.path.exists(run.stop)
-        if worker_spec_name(number) in there and worker_spec_name(number) not in ended and not told_to_end:
+        lives = worker_spec_name(number) in there and worker_spec_name(number) not in ended
+        if lives and not told_to_end and _is_known(run):
             running.append(number)
     kept = {worker_spec_name(number) for number in running}
     unwanted = [member for member in there if member not in kept]
@@ -156,7 +173,26 @@ def _take_stock(engine: Engine, folder: SweepDir, *, keep: bool) -> list[int]:
     return running
 
 
-def _number_on(prepared: Prepared, before: SweepFile, folder: SweepDir, running: list[int], stamp: str) -> Prepared:
+def _is_known(run: RunDir) -> bool:
+    """Say whether a worker's files tell what it is: one whose files are gone is better ended."""
+    try:
+        Share.from_json(read_json(run.share), run.share)
+        Job.from_json(read_json(run.job), run.job)
+    except (OSError, RecordError):
+        return False
+    return True
+
+
+def _end_elsewhere(engine: Engine, path: str, folder: SweepDir) -> None:
+    """End what still runs under the path that the folder had before it was moved: it writes into it all the same."""
+    if path != folder.path and engine.members(path):
+        engine.stop(path, grace=_GRACE)
+        engine.remove(path)
+
+
+def _number_on(
+    prepared: Prepared, before: SweepFile, folder: SweepDir, running: list[int], stamp: str, redo: frozenset[int]
+) -> Prepared:
     """Give the new workers numbers that were never used, and the running ones the shares that they have."""
     planned = list(prepared.shares.workers)
     kept = []
@@ -175,33 +211,47 @@ def _number_on(prepared: Prepared, before: SweepFile, folder: SweepDir, running:
         created=before.created,
         workers=len(kept) + len(fresh),
         shares=[*before.shares, *(share.to_json() for share in fresh)],
-        resumes=[*before.resumes, {"at": stamp, "running": running, "started": [share.worker for share in fresh]}],
+        resumes=[
+            *before.resumes,
+            {"at": stamp, "running": running, "started": [share.worker for share in fresh], "redo": sorted(redo)},
+        ],
     )
     return replace(prepared, sweep=sweep, shares=replace(prepared.shares, workers=(*kept, *fresh)))
 
 
-def _reopen(folder: SweepDir, *, rerun_failed: bool) -> frozenset[int]:
-    """Take back the end of stages that a resume goes on with; give those in which failed rows are to run again.
+def _survey(folder: SweepDir, sweep: SweepFile, *, rerun_failed: bool) -> _Opening:
+    """Find the first stage that has not come to its end, and the stages in which failed rows are to run again."""
+    asked = set(sweep.resumes[-1].get("redo", [])) if sweep.resumes else set()
+    redo: set[int] = set()
+    first, had_result = 0, False
+    for number in folder.driver.stages():
+        result = _read_result(folder.driver.stage(number))
+        records = collect(folder, number, merged=False)
+        failed = any(record.status != COMPLETED for record in records)
+        unfinished = result is None or result.resumable or not _is_end(result)
+        # Where nothing completed somebody has corrected something by now, or there would be no point in going on. And an
+        # earlier resume that was to run them again did not get to its end.
+        hopeless = all(record.status != COMPLETED for record in records)
+        if failed and (rerun_failed or (unfinished and (hopeless or number in asked))):
+            redo.add(number)
+        if first == 0 and (unfinished or number in redo):
+            first, had_result = number, result is not None
+    # A living worker keeps in mind which rows it has recorded, and what Scans before its own have returned.
+    return _Opening(first=first, redo=frozenset(redo), workers_can_go_on=not redo and not had_result)
+
+
+def _reopen(folder: SweepDir, opening: _Opening) -> None:
+    """Take back the end of stages that a resume goes on with.
 
     A stage after such a one may come out otherwise when the script runs again: its plan is set aside, to be compared.
     """
-    redo: set[int] = set()
-    reopened = False
     for number in folder.driver.stages():
         place = folder.driver.stage(number)
-        result = _read_result(place)
-        records = collect(folder, number)
-        failed = any(record.status != COMPLETED for record in records)
-        # Where nothing completed somebody has corrected something by now, or there would be no point in going on.
-        if failed and (rerun_failed or all(record.status != COMPLETED for record in records)):
-            redo.add(number)
-        if result is not None and not reopened and number not in redo and not result.resumable and _is_end(result):
+        if not 0 < opening.first <= number:
             continue
-        if reopened and os.path.exists(place.plan):
+        if number > opening.first and os.path.exists(place.plan):
             os.replace(place.plan, place.plan_before)
-        reopened = True
         _take_back_end(folder, place)
-    return frozenset(redo)
 
 
 def _is_end(result: StageResult) -> bool:

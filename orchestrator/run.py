@@ -23,7 +23,7 @@ from orchestrator.records.atomic import write_json, write_text
 from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import sweep_frame, write_tables
 from orchestrator.schema import COMPLETED, FAILED, LOST, SCHEMA, SweepFile, SweepState
-from orchestrator.writeback import write_back
+from orchestrator.writeback import WriteBack
 
 FAILED_TRIALS, STOPPED, KILLED = 3, 4, 130
 
@@ -126,6 +126,7 @@ def remember_launch(folder: SweepDir, settings: Settings, around: Surroundings, 
     launched = {
         "schema": SCHEMA,
         "folder": str(around.folder),
+        "path": folder.path,
         "arguments": list(arguments),
         "settings": stored_settings(settings),
     }
@@ -194,6 +195,8 @@ def carry_out(
             except (OrchestratorError, OSError) as error:  # the engine or the disk is gone: what can be done still is
                 finished = worse(finished, error)
         status = {0: "finished", FAILED_TRIALS: "finished", STOPPED: "stopped", KILLED: "stopped"}
+        if status.get(finished.exit_code) == "finished":  # nothing will be run again from the project as it was
+            shutil.rmtree(folder.written, ignore_errors=True)
         try:
             write_state(folder, clock, status.get(finished.exit_code, "failed"), coordinator, finished)
         except OSError as error:
@@ -235,6 +238,10 @@ def verdict(sweep: SweepFile, folder: SweepDir, coordinator: Coordinator) -> Fin
             ended = coordinator.stages_ended == coordinator.stages
             when = "after its Scan; the results are kept" if ended else "during its Scan; what was recorded is kept"
         return Finished(exit_code=InputError.exit_code, folder=folder, message=f"{name}: {word.get('message')}, {when}")
+    if coordinator.stages > coordinator.stages_ended:
+        left = totals["rows"] - totals[COMPLETED] - bad
+        text = f"{name} ended while its Scan was running, with {left} of {totals['rows']} rows not run"
+        return Finished(exit_code=InputError.exit_code, folder=folder, message=text)
     if bad:
         return Finished(exit_code=FAILED_TRIALS, folder=folder, message=f"{bad} of {totals['rows']} trials failed")
     return Finished(exit_code=0, folder=folder)
@@ -268,7 +275,7 @@ def keep_files(prepared: Prepared, folder: SweepDir) -> None:
     files = folder.driver.files
     if not os.path.isdir(files):
         return
-    failed = write_back(files, prepared.sweep.project)
+    failed = WriteBack(prepared.sweep.project, folder.written).move_in(files)
     with contextlib.suppress(OSError):
         os.rmdir(files)
     if failed:

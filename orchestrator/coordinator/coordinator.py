@@ -13,6 +13,7 @@ from orchestrator.coordinator.ends import cause_of, without_word
 from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, TrialDone
 from orchestrator.coordinator.limits import StageLimits
 from orchestrator.coordinator.members import Members, last_word, worker_spec_name
+from orchestrator.coordinator.opening import Opened, keep_to_own_rows, open_stage, result_counts, set_aside_unplanned
 from orchestrator.coordinator.outputs import ScriptOutput
 from orchestrator.coordinator.picture import look
 from orchestrator.coordinator.stage import Stage
@@ -20,7 +21,7 @@ from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
 from orchestrator.errors import EngineError, EnvironmentNotReadyError, InputError, RecordError, StoppedError
 from orchestrator.records.atomic import read_json, write_json
-from orchestrator.records.layout import StageDir, SweepDir, free_name
+from orchestrator.records.layout import SweepDir
 from orchestrator.results.frame import frame_of, write_tables
 from orchestrator.results.merge import write_merged
 from orchestrator.results.talos import write_stage_run
@@ -96,6 +97,8 @@ class Coordinator:
         yield from self._notes()
         yield from self._script.read()
         self.driver_word = last_word(self._folder.driver) or without_word(ended, self._sweep.image, self.stages)
+        if self.driver_word.get("kind") == "ok":
+            set_aside_unplanned(self._folder)
         self._mark("script_ended")
 
     def _ask_engine(self) -> Generator[Event, None, list[Ended]]:
@@ -147,52 +150,35 @@ class Coordinator:
         self._mark("planned")
         if os.path.exists(place.result):
             result = StageResult.from_json(read_json(place.result), place.result)
-            self._ended_totals += Counter(
-                {"rows": result.rows, COMPLETED: result.completed, FAILED: result.failed, LOST: result.lost}
-            )
+            self._ended_totals += result_counts(result)
             self.stages_ended += 1
+            self.stopped = self.stopped or result.status == "paused"
             return
-        self._compare_with_before(place, plan)
+        keep_to_own_rows(self._folder, place, plan, self._members.alive)
+        opened = open_stage(plan, self._folder, self._members.alive, redo=plan.stage in self._redo)
         if self._draining or plan.rows == 0:
-            stage = Stage(plan=plan, folder=self._folder, workers=[])
             ending = (
                 ("paused", "stopped before this Scan") if self._draining else ("complete", "there are no rows to run")
             )
-            yield from self._finish(stage, *ending)
+            yield from self._finish(opened.stage, *ending)
             return
-        yield from self._begin(plan)
+        yield from self._begin(opened)
 
-    def _compare_with_before(self, place: StageDir, plan: StagePlan) -> None:
-        """See that records of an earlier launch are not counted for other rows than theirs."""
-        if not os.path.exists(place.plan_before):
-            return
-        if StagePlan.from_json(read_json(place.plan_before), place.plan_before) != plan:
-            for worker in set(self._folder.workers()) - self._members.alive:
-                old = self._folder.worker(worker).stage(plan.stage).path
-                if os.path.isdir(old):
-                    os.rename(old, free_name(f"{old}.before"))
-        os.unlink(place.plan_before)
-
-    def _begin(self, plan: StagePlan) -> Iterator[Event]:
-        """Take over what is recorded of a stage, and give the rest to workers."""
-        stage = Stage(plan=plan, folder=self._folder, workers=sorted(self._members.alive))
-        limits = StageLimits(stage)
-        known = stage.take_over(redo=plan.stage in self._redo)
-        limits.catch_up(known)
-        ranges = [] if limits.ending is not None else stage.missing()
-        rows = sum(chunk.size for chunk in ranges)
-        if known:
-            yield Notice(text=f"{len(known)} of {plan.rows} rows are recorded already; {rows} are dealt anew")
+    def _begin(self, opened: Opened) -> Iterator[Event]:
+        """Give the rows that are to be dealt to workers, starting as many as it takes."""
+        stage, plan = opened.stage, opened.stage.plan
         asked = self._members.most
-        if 0 < plan.rows < asked and not known:
+        if opened.known:
+            yield Notice(text=f"{opened.known} of {plan.rows} rows are recorded already; {opened.rows} are dealt anew")
+        elif plan.rows < asked:
             yield Notice(text=f"{asked} workers asked for and {plan.rows} rows to run: {plan.rows} workers are enough")
-        self._members.start_workers(min(asked, rows))
+        self._members.start_workers(min(asked, opened.rows))
         stage.workers = sorted(self._members.alive)[: plan.rows]
-        if rows and not stage.workers:
+        if opened.rows and not stage.workers:
             raise StoppedError("no worker is left to run the rows of this Scan; look into workers/*/log.txt")
-        self._stage, self._limits = stage, limits
-        if rows:
-            stage.deal(ranges)
+        self._stage, self._limits = stage, opened.limits
+        if opened.rows:
+            stage.deal(opened.ranges)
         self._mark("workers_started")
         yield StageBegun(plan=plan, workers=len(stage.workers))
 
@@ -219,7 +205,7 @@ class Coordinator:
             stage.set_aside()
             yield from self._finish(stage, "paused", "stopped on request")
         elif limits.ending is not None:
-            if stage.quiet:
+            if stage.quiet and stage.redone:
                 yield from self._end_early(stage, *limits.ending)
         elif not self._draining:
             stage.balance()
@@ -233,7 +219,7 @@ class Coordinator:
     def _finish(self, stage: Stage, status: str, reason: str | None) -> Iterator[Event]:
         """Merge, write the table, and let the driver go on; ``result.json`` comes last."""
         place = self._folder.driver.stage(stage.plan.stage)
-        records = write_merged(self._folder, stage.plan.stage, stage.records.values(), self._sweep.keep_models)
+        records = write_merged(self._folder, stage.plan.stage, stage.standing(), self._sweep.keep_models)
         write_tables(frame_of(records), place.results)
         run_name = write_stage_run(self._folder, stage.plan, records, status, self._clock.wall())
         counts = stage.counts()

@@ -18,7 +18,7 @@ from orchestrator.records.trial_log import TrialLog, TrialTail, outranks
 from orchestrator.schema import COMPLETED, LOST, StagePlan, TrialRecord
 
 # How often a row may take its container with it before it counts as lost.
-LARGEST_ATTEMPT = 2
+MOST_DEATHS = 2
 # After so many rows with one and the same error, and none without, the next ones would tell nothing new.
 _ALIKE = 3
 
@@ -33,7 +33,10 @@ class Tally:
 
 @dataclass
 class Stage:
-    """``records`` by row; ``workers`` are those that may be given work; ``held_back`` are rows not dealt yet, in row order."""
+    """``records`` by row; ``workers`` are those that may be given work; ``held_back`` are rows not dealt yet, in row order.
+
+    ``superseded`` are records of an earlier launch whose rows are to run again.
+    """
 
     plan: StagePlan
     folder: SweepDir
@@ -43,9 +46,11 @@ class Stage:
     dropped: set[int] = field(default_factory=set)
     completed: int = 0
     taken_over: bool = False
+    superseded: dict[int, TrialRecord] = field(default_factory=dict)
     held_back: list[Chunk] = field(default_factory=list)
     _tails: dict[int, TrialTail] = field(default_factory=dict)
     _attempts: dict[int, int] = field(default_factory=dict)
+    _deaths: Counter[int] = field(default_factory=Counter)
 
     def of(self, worker: int) -> StageDir:
         """Give a worker's folder of this stage."""
@@ -57,14 +62,24 @@ class Stage:
         With ``redo`` rows that did not complete are to run again. Rows that nobody recorded, and that no living worker
         holds, are ``missing`` from here on.
         """
-        found = sorted(self.read_new(), key=lambda record: record.end)
-        self.taken_over = bool(found)
+        for _ in self.read_new():  # of several records of a row the one that counts is kept
+            continue
+        self.taken_over = bool(self.records)
         if redo:
-            for record in found:
-                if record.status != COMPLETED:
-                    self._attempts[record.row] = record.attempt + 1
-                    del self.records[record.row]
-        return [record for record in found if record.row in self.records]
+            self.superseded = {row: record for row, record in self.records.items() if record.status != COMPLETED}
+            for row, record in self.superseded.items():
+                self._attempts[row] = record.attempt + 1
+                del self.records[row]
+        return sorted(self.records.values(), key=lambda record: record.end)
+
+    def standing(self) -> list[TrialRecord]:
+        """Give the records that count now; of a row that was to run again and has not, the old one."""
+        return list({**self.superseded, **self.records}.values())
+
+    @property
+    def redone(self) -> bool:
+        """Say whether all rows that were to run again have."""
+        return self.superseded.keys() <= self.records.keys()
 
     def missing(self) -> list[Chunk]:
         """Give the rows to deal: all but those recorded, taken away, or in a living worker's hands."""
@@ -112,7 +127,7 @@ class Stage:
 
     def counts(self) -> Counter[str]:
         """Count ``rows``, and what is recorded by status."""
-        found = Counter(record.status for record in self.records.values())
+        found = Counter(record.status for record in self.standing())
         found["rows"] = self.plan.rows
         return found
 
@@ -228,7 +243,9 @@ class Stage:
         for chunk in spool.waiting(place.active):
             # Rows of a chunk run in order, so the first one without a record was running.
             running = next((row for row in range(chunk.first, chunk.last + 1) if row not in recorded), None)
-            if running is not None and chunk.attempt >= LARGEST_ATTEMPT:
+            if running is not None:
+                self._deaths[running] += 1
+            if running is not None and self._deaths[running] >= MOST_DEATHS:
                 lost = self._record_lost(worker, running, chunk.attempt, error, cause)
                 recorded |= {running}
                 running = None

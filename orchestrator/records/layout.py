@@ -79,6 +79,12 @@ class StageDir:
         """Give a file of one look by the reducer: ``records.jsonl``, ``request.json`` or ``answer.json``."""
         return os.path.join(self.path, f"reduce-{number:03d}.{part}")
 
+    def forget_reductions(self) -> None:
+        """Delete what a reducer was asked and answered: it was about other rows."""
+        for name in os.listdir(self.path):
+            if name.startswith("reduce-"):
+                os.unlink(os.path.join(self.path, name))
+
     @property
     def results(self) -> str:
         """This stage's table."""
@@ -209,6 +215,11 @@ class SweepDir:
     def results(self) -> str:
         """The merged table."""
         return os.path.join(self.path, "results.csv")
+
+    @property
+    def written(self) -> str:
+        """What was in the project in the place of what the script wrote, and a list of that, for a resume."""
+        return os.path.join(self.path, "written")
 
     @property
     def pristine(self) -> str:

@@ -17,14 +17,16 @@ from orchestrator.scan.models import KeepPolicy, KeptRows, model_files
 from orchestrator.schema import COMPLETED, TrialRecord
 
 
-def collect(sweep: SweepDir, stage: int) -> list[TrialRecord]:
+def collect(sweep: SweepDir, stage: int, *, merged: bool = True) -> list[TrialRecord]:
     """Read a stage's records in row order: the merged log once the stage has ended, the workers' own logs before.
+
+    Without ``merged`` the workers' own in any case.
 
     Of several records of one row a completed one counts, then the last attempt. Raises RecordError on damage.
     """
-    merged = sweep.driver.stage(stage).trials
-    if os.path.exists(merged):
-        return read_log(merged)
+    whole = sweep.driver.stage(stage).trials
+    if merged and os.path.exists(whole):
+        return read_log(whole)
     rows: dict[int, TrialRecord] = {}
     for worker in sweep.workers():
         for record in read_log(sweep.worker(worker).stage(stage).trials):

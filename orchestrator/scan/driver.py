@@ -18,7 +18,7 @@ from orchestrator.scan.pulse import Pulse
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import refuse_past
 from orchestrator.scan.trial import Trials
-from orchestrator.scan.turns import Turns
+from orchestrator.scan.turns import Turns, several
 from orchestrator.schema import StagePlan, StageResult, TrialRecord
 from orchestrator.space import Selection
 
@@ -45,7 +45,35 @@ class DriverSession:
         Scans that threads or forked processes call at the same time come one after another.
         """
         with self._turns.alone():
-            return self._run_stage(call, self._turns.take())
+            stage = self._choose(call)
+            self._turns.take(stage)
+            return self._run_stage(call, stage)
+
+    def _choose(self, call: ScanCall) -> int:
+        """Give the number of this Scan: of the plan of an earlier launch that is its own, else the next that is free.
+
+        SpaceMismatchError where there are such plans and none is its own, unless other threads or processes may come to
+        them yet.
+        """
+        taken = self._turns.taken
+        planned = [each for each in self._run.stages() if os.path.exists(self._run.stage(each).plan)]
+        open_ones = [each for each in planned if each not in taken]
+        trouble: Optional[SpaceMismatchError] = None
+        for number in open_ones:
+            path = self._run.stage(number).plan
+            try:
+                agree(call.trials, call.experiment_name, StagePlan.from_json(read_json(path), path))
+            except SpaceMismatchError as error:
+                trouble = trouble or error
+            else:
+                return number
+        if trouble is not None and not several():
+            raise SpaceMismatchError(
+                f"Scan {open_ones[0]} is not the one that this sweep began with ({trouble}): its rows stay as they are; "
+                "put the script back as it was, or launch a new sweep"
+            ) from trouble
+        used = {*planned, *taken}
+        return next(number for number in range(1, len(used) + 2) if number not in used)
 
     def _run_stage(self, call: ScanCall, stage: int) -> StageOutcome:
         folder = self._run.stage(stage)
@@ -68,16 +96,14 @@ class DriverSession:
         """Write the plan; where an earlier launch of the sweep has written it, go on with that one."""
         if os.path.exists(folder.plan):
             plan = StagePlan.from_json(read_json(folder.plan), folder.plan)
-            try:
-                trials = agree(call.trials, call.experiment_name, plan)
-            except SpaceMismatchError as error:
-                raise SpaceMismatchError(
-                    f"Scan {stage} is not the one that this sweep began with ({error}): its rows stay as they are; "
-                    "put the script back as it was, or launch a new sweep"
-                ) from error
             if call.reducer is not None:
                 call.reducer.check()
-            return replace(call, trials=trials)
+            if plan.data is not None and plan.data != fingerprint(call.trials.data):
+                sys.stderr.write(
+                    f"talos-orch: Scan {stage}: the data are not those of the rows that are recorded; they have changed since, "
+                    "or the script draws them anew each time\n"
+                )
+            return replace(call, trials=agree(call.trials, call.experiment_name, plan))
         refuse_past(call.deadline, call.trials.selection.size)
         if call.reducer is not None:
             call.reducer.check()
@@ -86,6 +112,8 @@ class DriverSession:
             before = StagePlan.from_json(read_json(folder.plan_before), folder.plan_before)
             if is_same(before, plan):
                 plan, call = before, replace(call, trials=agree(call.trials, call.experiment_name, before))
+            else:
+                folder.forget_reductions()
         write_json(folder.plan, plan.to_json())
         return call
 

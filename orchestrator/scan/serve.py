@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
 import time
@@ -20,7 +19,7 @@ from orchestrator.scan.models import KeepPolicy, ModelStore
 from orchestrator.scan.reduction import RemovedRows
 from orchestrator.scan.seeding import read_generators
 from orchestrator.scan.trial import Trials, run_trial
-from orchestrator.scan.turns import Turns
+from orchestrator.scan.turns import Turns, several
 from orchestrator.schema import Job, StagePlan
 
 _LOOK_EVERY = 0.05  # seconds between two looks at whose Scan is due
@@ -38,12 +37,6 @@ class Line(Protocol):
 
     def speak_here(self) -> None:
         """Have this process speak, where the script forked it to call Scan there."""
-
-
-def _others_may_come(waited: float) -> bool:
-    """Say whether another thread, or another process of the script, may yet come to the Scan that is due."""
-    several = threading.active_count() > 1 or multiprocessing.parent_process() is not None
-    return several and waited < _PATIENCE
 
 
 class WorkerSession:
@@ -68,14 +61,16 @@ class WorkerSession:
         waited = 0.0
         while True:
             with self._turns.alone():
-                if self._is_next(call) or not _others_may_come(waited):
-                    return self._run_stage(call, self._turns.take())
+                stage = self._turns.count + 1
+                if self._is_due(call, stage) or not several() or waited > _PATIENCE:
+                    self._turns.take(stage)
+                    return self._run_stage(call, stage)
             time.sleep(_LOOK_EVERY)
             waited += _LOOK_EVERY
 
-    def _is_next(self, call: ScanCall) -> bool:
+    def _is_due(self, call: ScanCall, stage: int) -> bool:
         """Say whether this is the Scan that the driver came to next; in threads they come in any order."""
-        path = RunDir(self._job.driver).stage(self._turns.count + 1).plan
+        path = RunDir(self._job.driver).stage(stage).plan
         try:
             plan = StagePlan.from_json(read_json(path), path)
             agree(call.trials, call.experiment_name, plan)
@@ -131,8 +126,8 @@ class WorkerSession:
         agreed = agree(trials, name, plan)
         if plan.data is not None and plan.data != fingerprint(trials.data):
             self._notice(
-                "this worker's data are not the driver's: the script draws or reads them anew each time; "
-                "give its generator a seed, or rows are not comparable"
+                "this worker's data are not those of the plan: the script draws or reads them anew each time, or they have "
+                "changed since; give its generator a seed, or rows are not comparable"
             )
         return agreed
 

@@ -5,23 +5,31 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import mmap
+import multiprocessing
 import os
 import threading
 from collections.abc import Iterator
 
-_BYTES = 8
+from orchestrator.errors import InputError
+
+_MOST = 1 << 16  # Scans of one script
+
+
+def several() -> bool:
+    """Say whether this script has other threads, or is a process that it forked: others may come to a Scan too."""
+    return threading.active_count() > 1 or multiprocessing.parent_process() is not None
 
 
 class Turns:
-    """Counts a script's Scans and lets one in at a time.
+    """Numbers a script's Scans and lets one in at a time.
 
-    The count is shared memory and the lock a file's, so that both hold in a process that the script forks, as scripts do to
+    The numbers are shared memory and the lock a file's, so that both hold in a process that the script forks, as scripts do to
     have a backend's memory back after each Scan.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._count = mmap.mmap(-1, _BYTES)
+        self._flags = mmap.mmap(-1, _MOST)
         self._threads = threading.Lock()
         os.register_at_fork(after_in_child=self._renew)
 
@@ -30,15 +38,21 @@ class Turns:
         self._threads = threading.Lock()
 
     @property
+    def taken(self) -> set[int]:
+        """The numbers of the Scans that have begun, from 1."""
+        flags = self._flags[:_MOST]
+        return {number for number in range(1, flags.rfind(b"x") + 1) if flags[number : number + 1] == b"x"}
+
+    @property
     def count(self) -> int:
         """How many Scans have begun."""
-        return int.from_bytes(self._count[:_BYTES], "little")
+        return len(self.taken)
 
-    def take(self) -> int:
-        """Begin the next Scan; its number, from 1. To be called inside ``alone``."""
-        number = self.count + 1
-        self._count[:_BYTES] = number.to_bytes(_BYTES, "little")
-        return number
+    def take(self, number: int) -> None:
+        """Begin a Scan. To be called inside ``alone``; InputError for more Scans than a script can have."""
+        if number >= _MOST:
+            raise InputError(f"Scan {number}: a script can have {_MOST - 1}")
+        self._flags[number] = ord("x")
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:

@@ -61,6 +61,19 @@ class TestTakeOver:
         write_rows(folder, 7, failed(1, attempt=2))
         assert [each.row for each in stage.read_new()] == [1]
 
+    def test_a_row_that_failed_in_two_launches_is_redone_once(self, folder):
+        write_rows(folder, 0, failed(0), failed(1))
+        write_rows(folder, 1, failed(0, attempt=2), record(1, attempt=2))
+        stage = Stage(plan=plan(2), folder=folder, workers=[])
+        assert [each.row for each in stage.take_over(redo=True)] == [1]
+        assert stage.missing() == [Chunk(0, 0, 3)]
+        assert not stage.redone
+        assert sorted((each.row, each.status) for each in stage.standing()) == [(0, "failed"), (1, "completed")]
+        write_rows(folder, 2, record(0, attempt=3))
+        list(stage.read_new())
+        assert stage.redone
+        assert {each.status for each in stage.standing()} == {"completed"}
+
     def test_what_a_living_worker_holds_is_not_dealt_again(self, folder):
         stage = Stage(plan=plan(10), folder=folder, workers=[1])
         spool.put(stage.of(1).queue, Chunk(6, 9))

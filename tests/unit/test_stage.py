@@ -7,7 +7,7 @@ import random
 import pytest
 from makers import plan, record
 
-from orchestrator.coordinator.stage import LARGEST_ATTEMPT, Stage
+from orchestrator.coordinator.stage import Stage
 from orchestrator.records import spool
 from orchestrator.records.layout import SweepDir
 from orchestrator.records.spool import Chunk
@@ -135,13 +135,20 @@ class TestRescue:
 
     def test_gives_a_row_up_that_took_its_container_too_often(self, stage):
         made = stage(2, 2)
-        for chunk in spool.waiting(made.of(0).queue):
-            spool.finish(made.of(0).queue, chunk)
-        spool.put(made.of(0).active, Chunk(0, 0, LARGEST_ATTEMPT))
-        lost = made.rescue(0, [1], "worker 0: killed", "host-oom")
-        assert (lost.row, lost.status, lost.cause, lost.error) == (0, "lost", "host-oom", "worker 0: killed")
-        assert read_log(made.of(0).trials) == [lost]
-        assert rows_in(made.of(1).queue) == [1]
+        assert spool.claim(made.of(0).queue, made.of(0).active) == Chunk(0, 0)
+        assert made.rescue(0, [1], "worker 0: killed", "host-oom") is None
+        assert spool.move(made.of(1).queue, made.of(1).active, Chunk(0, 0, 2))
+        lost = made.rescue(1, [0], "worker 1: killed", "host-oom")
+        assert (lost.row, lost.attempt, lost.status, lost.error) == (0, 2, "lost", "worker 1: killed")
+        assert read_log(made.of(1).trials) == [lost]
+        assert rows_in(made.of(0).queue) == [1]
+
+    def test_a_row_that_failed_before_is_not_given_up_at_its_first_death(self, stage):
+        made = stage(1, 2)
+        spool.finish(made.of(0).queue, Chunk(0, 0))
+        spool.put(made.of(0).active, Chunk(0, 0, 3))
+        assert made.rescue(0, [1], "killed", "signal") is None
+        assert spool.waiting(made.of(1).queue) == [Chunk(0, 0, 4)]
 
     def test_of_a_worker_that_held_nothing_moves_nothing(self, stage):
         made = stage(4, 2)

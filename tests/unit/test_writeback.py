@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.writeback import write_back
+from orchestrator.errors import RecordError
+from orchestrator.writeback import JOURNAL, WriteBack, take_out
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def changes(tmp_path, project):
 
 
 def apply(changes, project):
-    return write_back(str(changes), str(project))
+    return WriteBack(str(project), str(changes.parent / "kept")).move_in(str(changes))
 
 
 def test_new_and_changed_files_go_to_where_they_belong(changes, project):
@@ -98,3 +99,63 @@ def test_deletions_and_replaced_folders_are_carried_out(changes, project):
     assert apply(changes, project) == []
     assert not (project / "kept.txt").exists()
     assert [path.name for path in (project / "old").iterdir()] == ["b.txt"]
+
+
+def tree(folder):
+    return {
+        str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.is_dir() or path.read_text()
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+class TestTakeOut:
+    def undo(self, project):
+        return take_out(str(project), str(project.parent / "kept"), str(project.parent / "aside"))
+
+    def test_everything_is_as_it_was(self, changes, project):
+        (project / "gone.txt").write_text("gone")
+        (project / "link").symlink_to("kept.txt")
+        (project / "folder").mkdir()
+        (project / "folder/in").write_text("in")
+        before = tree(project)
+        (changes / "new/deep").mkdir(parents=True)
+        (changes / "new/deep/x.txt").write_text("x")
+        (changes / "old").mkdir()
+        (changes / "old/a.txt").write_text("new a")
+        (changes / "link").mkdir()
+        (changes / "folder").write_text("a file now")
+        (changes / "kept.txt").symlink_to("elsewhere")
+        os.mknod(changes / "gone.txt", stat.S_IFCHR, os.makedev(0, 0)) if os.getuid() == 0 else None
+        apply(changes, project)
+        after = tree(project)
+        assert after != before
+        assert self.undo(project) == []
+        assert tree(project) == before
+        assert not (project.parent / "kept").exists()
+        assert (project.parent / "aside/new/deep/x.txt").read_text() == "x"
+
+    def test_what_somebody_has_changed_since_stays(self, changes, project):
+        (changes / "old").mkdir()
+        (changes / "old/a.txt").write_text("new a")
+        (changes / "new").mkdir()
+        (changes / "new/x.txt").write_text("x")
+        apply(changes, project)
+        (project / "old/a.txt").write_text("by hand")
+        (project / "new/mine.txt").write_text("mine")
+        assert self.undo(project) == [str(project / "old/a.txt")]
+        assert (project / "old/a.txt").read_text() == "by hand"
+        assert tree(project / "new") == {"mine.txt": "mine"}
+
+    def test_nothing_written_is_nothing_to_take_out(self, project):
+        before = tree(project)
+        assert self.undo(project) == []
+        assert tree(project) == before
+
+    def test_a_list_that_leads_outside_is_not_followed(self, project):
+        kept = project.parent / "kept"
+        kept.mkdir()
+        (project.parent / "secret").write_text("s")
+        (kept / JOURNAL).write_text('{"path": "../secret", "what": "file", "identity": [1, 2, 3]}\n')
+        with pytest.raises(RecordError, match="leads out of the project"):
+            self.undo(project)
+        assert (project.parent / "secret").exists()
