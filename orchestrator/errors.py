@@ -44,6 +44,10 @@ class ParamsValueError(InputError, ValueError):
     """A parameter value, range or limit is malformed."""
 
 
+class EmptySpaceError(ParamsValueError):
+    """The limits leave no row."""
+
+
 class SpaceMismatchError(InputError):
     """The space that the script built here is not the one that was planned; the message names the key."""
 

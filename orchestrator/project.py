@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import shutil
 import stat
+import tokenize
 from pathlib import Path
 
 from orchestrator.errors import EnvironmentNotReadyError, InputError, ScriptError, SettingsError
@@ -27,11 +30,20 @@ def find_script(asked: str | None, default: str, folder: Path) -> Path:
 
 
 def read_source(script: Path) -> str:
-    """Read the script as UTF-8; ScriptError otherwise."""
+    """Read the script as Python does: as UTF-8, or as its coding line says; ScriptError otherwise."""
+    encoding = "utf-8-sig"
     try:
-        return script.read_text(encoding="utf-8-sig")
+        data = script.read_bytes()
+        if script.suffix == ".py" and not data.startswith(codecs.BOM_UTF8):
+            first = (line.decode("latin-1").encode("ascii", "replace") for line in data.splitlines(keepends=True)[:2])
+            encoding = tokenize.detect_encoding(lambda: next(first))[0]
+        return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
     except UnicodeDecodeError as error:
-        raise ScriptError(f"{script.name}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+        raise ScriptError(
+            f"{script.name}: not {error.encoding.upper()} text ({error.reason} at byte {error.start})"
+        ) from error
+    except SyntaxError as error:  # of the coding line
+        raise ScriptError(f"{script.name}: {error}") from error
     except OSError as error:
         raise ScriptError(f"{script}: cannot be read ({error.strerror})") from error
 

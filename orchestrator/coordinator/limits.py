@@ -10,7 +10,7 @@ from orchestrator.coordinator.stage import Stage
 from orchestrator.errors import InputError
 from orchestrator.records.atomic import read_json, write_json, write_text
 from orchestrator.records.trial_log import read_log
-from orchestrator.scan.rules import Target
+from orchestrator.scan.rules import EVERY_ROW, Target
 from orchestrator.schema import TrialRecord
 
 
@@ -77,7 +77,10 @@ class StageLimits:
 
     def _let_go_on(self, interval: int) -> None:
         """Release rows up to the next look, or look: after so many rows as in Talos, so that it sees the rows Talos sees."""
-        missing = interval * (self._looks + 1) - len(self._stage.records)
+        if interval == EVERY_ROW:
+            missing = 0 if self._unseen else len(self._stage.workers)
+        else:
+            missing = interval * (self._looks + 1) - len(self._stage.records)
         if missing > 0:
             self._stage.release(missing)
         else:

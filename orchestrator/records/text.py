@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import datetime
+import math
+import struct
 from typing import Any
 
 from orchestrator.schema import TrialRecord
 from orchestrator.space import TAG
+
+_FORMS = {"float32": "f", "f4": "f", "float16": "e", "f2": "e"}
 
 
 def record_values(record: TrialRecord) -> dict[str, Any]:
@@ -30,8 +34,21 @@ def _tagged(value: dict[str, Any]) -> Any:
     if kind == "float":
         return float(value["value"])
     if kind == "numpy_scalar":
-        return cell(value["value"])
+        return _shortest(cell(value["value"]), str(value.get("dtype")))
     return _text(value)
+
+
+def _shortest(value: Any, dtype: str) -> Any:
+    """Write a number of lower precision with the digits that it has: 0.001, not 0.0010000000474974513."""
+    form = _FORMS.get(dtype.lstrip("<>=|"))
+    if form is None or not isinstance(value, float) or value in (float("inf"), float("-inf")) or math.isnan(value):
+        return value
+    bits = struct.pack(form, value)
+    return next(
+        float(text)
+        for text in (f"{value:.{digits}g}" for digits in range(1, 18))
+        if struct.pack(form, float(text)) == bits
+    )
 
 
 def _tagged_or_plain(value: Any) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable, Optional
 
-from orchestrator.errors import InputError, ParamsTypeError, ParamsValueError
+from orchestrator.errors import EmptySpaceError, InputError, ParamsTypeError, ParamsValueError
 from orchestrator.scan.arguments import check_options
 from orchestrator.scan.call import ScanCall
 from orchestrator.scan.reduction import Reducer
@@ -68,7 +69,10 @@ class Scan(ScanResult):
         self.first_round = False
         data = _data(self, base_seed)
         self.x_train, self.y_train, self.x_val, self.y_val = data
-        space = _space(self, base_seed)
+        try:
+            space = _space(self, base_seed)
+        except EmptySpaceError as error:
+            raise _as_talos_has_it(error) from None
         self.param_object = space
         trials = Trials(
             model=model,
@@ -95,6 +99,13 @@ class Scan(ScanResult):
             reducer=Reducer(trials, arguments) if reduction is not None else None,
         )
         self._settle(call, session.run(call))
+
+
+def _as_talos_has_it(error: EmptySpaceError) -> EmptySpaceError:
+    """Give an error that scripts catch as Talos's own too: some skip an empty Scan that way."""
+    module = sys.modules.get("talos.utils.exceptions")
+    theirs = getattr(module, "TalosDataError", None)
+    return error if theirs is None else type("EmptySpaceError", (EmptySpaceError, theirs), {})(str(error))
 
 
 def _space(scan: Any, seed: Optional[int]) -> ParamSpace:

@@ -67,7 +67,8 @@ def _own_modules() -> list[types.ModuleType]:
         if (
             module is not main
             and path
-            and os.path.abspath(path).startswith(folder + os.sep)
+            and os.path.isabs(path)  # some modules have a file in name only, as torch.ops has "_ops.py"
+            and path.startswith(folder + os.sep)
             and "site-packages" not in path
         ):
             own.append(module)

@@ -59,14 +59,22 @@ class DriverSession:
         planned = [each for each in self._run.stages() if os.path.exists(self._run.stage(each).plan)]
         open_ones = [each for each in planned if each not in taken]
         trouble: Optional[SpaceMismatchError] = None
+        fitting: dict[int, str] = {}
         for number in open_ones:
             path = self._run.stage(number).plan
+            plan = StagePlan.from_json(read_json(path), path)
             try:
-                agree(call.trials, call.experiment_name, StagePlan.from_json(read_json(path), path))
+                agree(call.trials, plan)
             except SpaceMismatchError as error:
                 trouble = trouble or error
             else:
-                return number
+                fitting[number] = plan.experiment_name
+        # By name where Scans come in any order; a name may hold the time, and then another Scan of that place is this one.
+        named = next((number for number, name in fitting.items() if name == call.experiment_name), None)
+        if named is not None:
+            return named
+        if fitting and not several():
+            return next(iter(fitting))
         if trouble is not None and not several():
             raise SpaceMismatchError(
                 f"Scan {open_ones[0]} is not the one that this sweep began with ({trouble}): its rows stay as they are; "
@@ -103,7 +111,7 @@ class DriverSession:
                     f"talos-orch: Scan {stage}: the data are not those of the rows that are recorded; they have changed since, "
                     "or the script draws them anew each time\n"
                 )
-            return replace(call, trials=agree(call.trials, call.experiment_name, plan))
+            return replace(call, trials=agree(call.trials, plan))
         refuse_past(call.deadline, call.trials.selection.size)
         if call.reducer is not None:
             call.reducer.check()
@@ -111,7 +119,7 @@ class DriverSession:
         if os.path.exists(folder.plan_before):
             before = StagePlan.from_json(read_json(folder.plan_before), folder.plan_before)
             if is_same(before, plan):
-                plan, call = before, replace(call, trials=agree(call.trials, call.experiment_name, before))
+                plan, call = before, replace(call, trials=agree(call.trials, before))
             else:
                 folder.forget_reductions()
         write_json(folder.plan, plan.to_json())
@@ -174,18 +182,13 @@ def make_plan(stage: int, call: ScanCall) -> StagePlan:
 
 def is_same(one: StagePlan, other: StagePlan) -> bool:
     """Say whether two plans have the same rows with the same seeds, so that records of one are records of the other."""
-    return (one.fingerprint, one.selection, one.rows, one.base_seed, one.experiment_name) == (
-        other.fingerprint, other.selection, other.rows, other.base_seed, other.experiment_name
+    return (one.fingerprint, one.selection, one.rows, one.base_seed) == (
+        other.fingerprint, other.selection, other.rows, other.base_seed
     )  # fmt: skip
 
 
-def agree(trials: Trials, name: str, plan: StagePlan) -> Trials:
+def agree(trials: Trials, plan: StagePlan) -> Trials:
     """Take rows, seeds and plain values from a plan; SpaceMismatchError when this script built another space."""
-    if plan.experiment_name != name:
-        raise SpaceMismatchError(
-            f"this process has come to the Scan {name!r} where the plan has {plan.experiment_name!r}: "
-            "the script's Scans come in another order each time"
-        )
     return replace(
         trials,
         domain=trials.domain.adopt(plan.space),

@@ -40,6 +40,7 @@ class LocalSession:
         refuse_past(call.deadline, call.trials.selection.size)
         if call.reducer is not None:
             call.reducer.check()
+        call = replace(call, trials=replace(call.trials, folder=folder.path))
         log = TrialLog(folder.trials)
         store = ModelStore(folder.models, self._policy) if call.keep else None
         records: list[TrialRecord] = []
@@ -87,5 +88,9 @@ class LocalSession:
             yield replace(record, worker=0)
             if call.progress:
                 sys.stderr.write(f"\r{row + 1}/{rows}")
-            if call.reduction is not None and call.reducer is not None and len(records) % call.reduction.interval == 0:
+            if (
+                call.reduction is not None
+                and call.reducer is not None
+                and len(records) % (call.reduction.interval or 1) == 0
+            ):
                 gone |= set(call.reducer.reduce(records, gone))

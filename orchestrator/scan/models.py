@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import os
 import pickle
 import types
 import warnings
+import zipfile
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -202,10 +204,27 @@ def _load_keras(path: str, custom_objects: dict[str, Any], history: dict[str, An
 
     try:
         model = keras.models.load_model(path, custom_objects=custom_objects, safe_mode=False)
-    except Exception as error:  # a class or loss that is local to a function: only training it again gives it whole
-        raise LookupError(path) from error
+    except Exception:  # noqa: BLE001 - what it was compiled with may be local to a function, as Talos's own metrics are
+        model = _load_uncompiled(keras, path, custom_objects)
     if not hasattr(model, "history"):
         model.history = types.SimpleNamespace(history=history, epoch=list(range(_epochs(history))))
+    return model
+
+
+def _load_uncompiled(keras: Any, path: str, custom_objects: dict[str, Any]) -> Any:
+    """Load layers and weights, and compile anew with what of it can be; LookupError where not even those can be had."""
+    try:
+        model = keras.models.load_model(path, custom_objects=custom_objects, safe_mode=False, compile=False)
+        with zipfile.ZipFile(path) as whole:
+            how = json.loads(whole.read("config.json")).get("compile_config") or {}
+    except Exception as error:  # a layer that is local to a function: only training it again gives it whole
+        raise LookupError(path) from error
+    metrics = [each for each in how.get("metrics") or [] if isinstance(each, str)]
+    with contextlib.suppress(Exception):  # it predicts without, and that is what it is kept for
+        known = {
+            name: keras.saving.deserialize_keras_object(how[name]) for name in ("optimizer", "loss") if how.get(name)
+        }
+        model.compile(**known, metrics=metrics or None)
     return model
 
 

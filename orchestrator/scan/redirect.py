@@ -28,10 +28,26 @@ def _replace(*names: str) -> Hook:
     return hook
 
 
+def _top(module: ModuleType) -> None:
+    """Put ours at the top; what Talos imports when its own Scan is first asked for is imported when it is asked for."""
+    _replace("Scan")(module)
+    theirs = module.__dict__.get("__getattr__")
+
+    def get(name: str) -> Any:
+        if name == "scan":
+            importlib.import_module("talos.scan.Scan")
+            return sys.modules["talos.scan"]
+        if theirs is None:
+            raise AttributeError(f"module 'talos' has no attribute {name!r}")
+        return theirs(name)
+
+    module.__dict__["__getattr__"] = get
+
+
 def talos_hooks() -> dict[str, Hook]:
     """List what is exchanged, by module: the class at the top and where it is defined, spaces, device helpers."""
     return {
-        "talos": _replace("Scan"),
+        "talos": _top,
         "talos.scan.Scan": _replace("Scan"),
         "talos.parameters.ParamSpace": _replace("ParamSpace"),
         "talos.parameters.DistributeParamSpace": _replace("DistributeParamSpace", "ParamSpace"),

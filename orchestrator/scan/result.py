@@ -6,43 +6,21 @@ import datetime
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from orchestrator.errors import EnvironmentNotReadyError
 from orchestrator.records.table import Table, full_table, talos_table
 from orchestrator.records.talos_run import safe_experiment
 from orchestrator.scan.call import ScanCall, StageOutcome
-from orchestrator.scan.models import load_model
+from orchestrator.scan.kept import KeptModels
+from orchestrator.scan.lazy import LazyList
 from orchestrator.scan.objective import choose_metric, lower_is_better
-from orchestrator.scan.trial import run_trial
 from orchestrator.schema import COMPLETED, TrialRecord
 from orchestrator.space import decode
-
-
-class Lazy:
-    """A list whose items are made when asked for, and not kept."""
-
-    def __init__(self, length: int, make: Callable[[int], Any]) -> None:
-        self._length, self._make = length, make
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, position: Any) -> Any:
-        if isinstance(position, slice):
-            return [self._make(index) for index in range(*position.indices(self._length))]
-        index = int(position)
-        if not -self._length <= index < self._length:
-            raise IndexError(f"row {index} of {self._length}")
-        return self._make(index % self._length)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self._make(index) for index in range(self._length))
 
 
 class ScanResult:
@@ -70,10 +48,11 @@ class ScanResult:
             self.model_history = SimpleNamespace(history=self._records[-1].history)
         self._ended_at = datetime.datetime.now(datetime.timezone.utc).isoformat()
         count = len(self._records)
-        self.models = Lazy(count, self._kept_model)
-        self.artifacts = Lazy(count, self._artifact)
-        self.saved_models = Lazy(count, self._saved_model)
-        self.saved_weights = Lazy(count, self._saved_weights)
+        self._kept = kept = KeptModels(call, outcome, self._records, _tell)
+        self.models = LazyList(count, kept.model)
+        self.artifacts = LazyList(count, kept.artifact)
+        self.saved_models = LazyList(count, kept.saved_model)
+        self.saved_weights = LazyList(count, kept.saved_weights)
         self._param_dict_keys = list(call.trials.domain.keys)
         self.objective = {"metric": call.objective, "direction": "min" if call.minimize else "max"}
         if self._failed:
@@ -164,83 +143,41 @@ class ScanResult:
 
     def best_model(
         self,
-        metric: Optional[str] = None,
+        metric: Optional[str] = "val_acc",
         asc: Optional[bool] = None,
         saved: bool = False,  # noqa: ARG002 - Talos's argument; here every kept model is on disk
         custom_objects: Any = None,  # noqa: ARG002 - the script's own classes are known
         **_: Any,
     ) -> Any:
-        """Give the model of the best row by ``metric`` (default Talos's ``val_acc``, else the first usual one there is).
+        """Give the model of the best row by ``metric``: by default ``val_acc``, or the first usual one where there is none.
 
-        ``asc`` True takes the smallest; None decides by the metric's name when ``metric`` is not given, and takes the
-        largest otherwise, as Talos does. A model that was not kept is trained again from its row. Raises KeyError
-        naming the metrics there are, ValueError when no row has a usable value.
+        ``asc`` True takes the smallest; by default the largest, as Talos does, except where the metric was chosen here.
+        ``metric=None`` is the Scan's own objective and its direction. It is the same object each time. A model that was not
+        kept is trained again from its row. Raises KeyError naming the metrics there are, ValueError when no row has a
+        usable value.
         """
-        position = self._best_position(metric, asc)
-        model = self.models[position]
-        return model if model is not None else self._train_again(position)
+        return self._kept.any_model(self._best_position(metric, asc))
 
     def _best_position(self, metric: Optional[str], asc: Optional[bool]) -> int:
         known = list(dict.fromkeys(name for record in self._records for name in record.metrics))
-        name = metric if metric is not None else choose_metric(known, "val_acc")
+        name, smallest = self._metric(metric, asc, known)
         if name is None or name not in self.data:
             raise KeyError(
                 f"no metric {name!r} in the result; there are: {', '.join(known) or 'none, no row completed'}"
             )
-        if asc is None:
-            asc = metric is None and lower_is_better(name)
         values = self.data[name].dropna()
         if values.empty:
             raise ValueError(f"no row has a usable value of {name!r}")
-        return int(self.data.loc[values.index].sort_values(name, ascending=asc, kind="stable").index[0])
+        return int(self.data.loc[values.index].sort_values(name, ascending=smallest, kind="stable").index[0])
 
-    def _kept_model(self, position: int) -> Any:
-        record = self._records[position]
-        if record.model is None:
-            # Talos has every model at hand unless it was told to keep none.
-            return self._train_again(position) if self._call.keep else None
-        try:
-            return load_model(record.model, self._outcome.folder, self._custom_objects(position), record.history)
-        except LookupError:
-            return self._train_again(position)
-
-    def _custom_objects(self, position: int) -> dict[str, Any]:
-        """Name what a model of this row may be made of: the script's own functions and classes, and those among its values."""
-        found = dict(getattr(self._call.trials.model, "__globals__", {}))
-        found.update(vars(sys.modules["__main__"]))
-        for value in self._call.trials.params(self._records[position].row).values():
-            if hasattr(value, "__name__"):
-                found[value.__name__] = value
-        return {name: value for name, value in found.items() if callable(value)}
-
-    def _train_again(self, position: int) -> Any:
-        record = self._records[position]
-        _tell(
-            f"the model of row {record.row} was not kept whole: training that row again (--keep-models all avoids it)"
-        )
-        begun = replace(self._call.trials.start(record.row, record.attempt), seed=record.seed)
-        again, model = run_trial(self._call.trials, begun, None)
-        if again.status != COMPLETED:
-            raise RuntimeError(f"row {record.row} could not be trained again: {again.error}")
-        return model
-
-    def _artifact(self, position: int) -> Any:
-        descriptor = self._records[position].model
-        if descriptor is None:
-            return None
-        return {**descriptor, "path": os.path.join(self._outcome.folder, descriptor["path"])}
-
-    def _saved_model(self, position: int) -> Any:
-        model: Any = self._kept_model(position) if self._records[position].model is not None else None
-        if hasattr(model, "to_json"):
-            return model.to_json()
-        return model.state_dict() if hasattr(model, "state_dict") else model
-
-    def _saved_weights(self, position: int) -> Any:
-        model: Any = self._kept_model(position) if self._records[position].model is not None else None
-        if hasattr(model, "get_weights"):
-            return model.get_weights()
-        return model.state_dict() if hasattr(model, "state_dict") else None
+    def _metric(self, metric: Optional[str], asc: Optional[bool], known: list[str]) -> tuple[Optional[str], bool]:
+        """Settle which metric ranks, and whether its smallest value is the best."""
+        if metric is None and self._call.objective in known:
+            return self._call.objective, self._call.minimize
+        if metric in known or metric not in (None, "val_acc"):
+            return metric, bool(asc)
+        chosen = choose_metric(known, metric)
+        return chosen, bool(asc) if asc is not None else lower_is_better(str(chosen))
 
     def predict(self, x: Any, metric: Optional[str] = None, asc: Optional[bool] = None, **options: Any) -> Any:
         """Predict with the best model, through Talos."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
+import sys
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -81,9 +82,13 @@ def refuse_past(deadline: Optional[float], rows: int) -> None:
         raise ParamsValueError(f"time_limit {moment} is in the past: 0 of {rows} rows would run")
 
 
+# People steer these while they run: they look as often as can be, and no worker waits for another's row.
+EVERY_ROW = 0
+
+
 @dataclass(frozen=True)
 class Reduction:
-    """How often a reducer looks at the rows so far: after every ``interval`` completed ones."""
+    """How often a reducer looks at the rows so far: after every ``interval`` of them, or ``EVERY_ROW``."""
 
     interval: int
 
@@ -93,12 +98,19 @@ class Reduction:
         if method is None:
             return None
         if method in ("gamify", "local_strategy"):
-            return cls(1)
+            return cls(EVERY_ROW)
         if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
             raise ParamsValueError(f"reduction_interval is {interval!r}: give a number of rows, at least 1")
-        if not callable(method) and method not in METHODS:
+        if not callable(method) and method not in METHODS and method not in _registered():
             raise ParamsValueError(f"reduction_method is {method!r}: give a function, or one of {', '.join(METHODS)}")
         return cls(interval)
+
+
+def _registered() -> dict[str, Any]:
+    """Give the reducers that the script has registered with Talos under names of its own."""
+    module = sys.modules.get("talos.reducers.reduce_run")
+    found: dict[str, Any] = getattr(module, "_REDUCERS", {})
+    return found
 
 
 METHODS = ("correlation", "spearman", "pearson", "kendall", "trees", "forrest", "gamify", "local_strategy")

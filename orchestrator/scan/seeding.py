@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import random
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 LARGEST_SEED = 2**32
@@ -67,14 +69,26 @@ def pin_default_rng(numpy: Any) -> None:
     numpy.random.default_rng = default_rng
 
 
+def _as_json(generator: Any) -> list[Any]:
+    version, words, gauss = generator.getstate()
+    return [version, list(words), gauss]
+
+
+def _from_json(state: list[Any]) -> Any:
+    version, words, gauss = state
+    return version, tuple(words), gauss
+
+
 def read_generators() -> dict[str, Any]:
-    """Give the state of ``random``, numpy's and Torch's CPU generator as JSON, to go on from in another process."""
-    version, words, gauss = random.getstate()
-    state: dict[str, Any] = {"random": [version, list(words), gauss], "drawn": _Current.drawn}
+    """Give the state of ``random``, numpy, TensorFlow and Torch's CPU generator as JSON, to go on from in another process."""
+    state: dict[str, Any] = {"random": _as_json(random), "drawn": _Current.drawn}
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None:
         name, keys, position, has_gauss, cached = numpy.random.get_state()
         state["numpy"] = [name, [int(key) for key in keys], int(position), int(has_gauss), float(cached)]
+    tensorflow = _tensorflow_generator()
+    if tensorflow is not None:
+        state["tensorflow"] = _as_json(tensorflow)
     if torch is not None and hasattr(torch, "get_rng_state"):
         state["torch"] = base64.b64encode(bytes(torch.get_rng_state().tolist())).decode("ascii")
     return state
@@ -83,16 +97,37 @@ def read_generators() -> dict[str, Any]:
 def set_generators(state: dict[str, Any], seed: int) -> None:
     """Go on from ``read_generators()`` of another process; what it does not hold is seeded with ``seed``."""
     seed_everything(seed)
-    version, words, gauss = state["random"]
-    random.setstate((version, tuple(words), gauss))
+    random.setstate(_from_json(state["random"]))
     _Current.drawn = int(state["drawn"])
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and "numpy" in state:
         name, keys, position, has_gauss, cached = state["numpy"]
         numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, cached))
+    tensorflow = _tensorflow_generator()
+    if tensorflow is not None and "tensorflow" in state:
+        tensorflow.setstate(_from_json(state["tensorflow"]))
     _Current.torch = state.get("torch")
     if torch is not None and _Current.torch is not None:
         _set_torch(torch, _Current.torch)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave all generators as they were: loading a model, or training one again, is nothing that the script asked to draw."""
+    seed, before = _Current.seed, read_generators()
+    try:
+        yield
+    finally:
+        set_generators(before, 0 if seed is None else seed)
+        _Current.seed = seed
+
+
+def _tensorflow_generator() -> random.Random | None:
+    """Give what TensorFlow draws the seeds of its operations from, once it has been seeded; None where it is not found."""
+    module = sys.modules.get("tensorflow.python.eager.context")
+    context = module.context() if module is not None and hasattr(module, "context") else None
+    found = getattr(context, "_rng", None)
+    return found if isinstance(found, random.Random) else None
 
 
 def _set_torch(torch: Any, state: str) -> None:

@@ -73,16 +73,16 @@ class WorkerSession:
         path = RunDir(self._job.driver).stage(stage).plan
         try:
             plan = StagePlan.from_json(read_json(path), path)
-            agree(call.trials, call.experiment_name, plan)
+            agree(call.trials, plan)
         except (InputError, FileNotFoundError):
             return False
-        return True
+        return plan.experiment_name == call.experiment_name or not several()
 
     def _run_stage(self, call: ScanCall, stage: int) -> StageOutcome:
         self._line.speak_here()
         folder = RunDir(self._job.driver).stage(stage)
         try:
-            call = replace(call, trials=self._agree(call.trials, call.experiment_name, stage))
+            call = replace(call, trials=self._agree(call.trials, stage))
         except InputError as error:
             self._line.send({"type": "refuse", "error": str(error)})
             self._line.receive()  # nothing more is asked of this process; the supervisor ends it
@@ -94,7 +94,7 @@ class WorkerSession:
 
     def _serve(self, call: ScanCall, stage: int) -> None:
         own = RunDir(self._job.run).stage(stage)
-        trials = replace(call.trials, interruptible=False)
+        trials = replace(call.trials, interruptible=False, folder=own.talos)
         # What another thread of the script changes meanwhile would look as if the model had.
         drift = Drift(trials.data) if threading.active_count() == 1 else None
         removed = RemovedRows(RunDir(self._job.driver).stage(stage))
@@ -119,11 +119,11 @@ class WorkerSession:
             record = replace(record, worker=self._job.worker, device=",".join(share.get("gpus", [])) or "cpu")
             self._line.send({"type": "done", "record": record.to_json()})
 
-    def _agree(self, trials: Trials, name: str, stage: int) -> Trials:
+    def _agree(self, trials: Trials, stage: int) -> Trials:
         """Take rows and plain values from the plan; SpaceMismatchError when this script built another space."""
         path = RunDir(self._job.driver).stage(stage).plan
         plan = StagePlan.from_json(read_json(path), path)
-        agreed = agree(trials, name, plan)
+        agreed = agree(trials, plan)
         if plan.data is not None and plan.data != fingerprint(trials.data):
             self._notice(
                 "this worker's data are not those of the plan: the script draws or reads them anew each time, or they have "

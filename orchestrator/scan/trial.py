@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from orchestrator.errors import ContractError
+from orchestrator.scan.context import trial_context
 from orchestrator.scan.memory import PeakMemory, shm_is_full
 from orchestrator.scan.models import ModelStore
 from orchestrator.scan.outcome import Outcome, read_outcome
@@ -29,7 +30,8 @@ _CONTAINERS = (list, dict, set)
 class Trials:
     """Everything that trials of one ``Scan`` have in common.
 
-    ``base_seed`` None leaves the generators alone, as Talos does without a seed.
+    ``base_seed`` None leaves the generators alone, as Talos does without a seed. ``folder`` is where callbacks of Talos's own
+    write.
     """
 
     model: Callable[..., Any]
@@ -41,6 +43,7 @@ class Trials:
     print_params: bool = False
     shard_namespace: Optional[str] = None
     interruptible: bool = True
+    folder: Optional[str] = None
 
     def params(self, row: int) -> dict[str, Any]:
         """Give a row's parameters; new containers each time, since a model may change what it is given."""
@@ -89,7 +92,8 @@ def run_trial(trials: Trials, begun: TrialRecord, store: Optional[ModelStore]) -
     if trials.print_params:
         print(params, flush=True)  # noqa: T201 - Talos's own switch
     try:
-        outcome = _call(trials, params, begun.seed, caught)
+        with trial_context(trials.folder, begun, params):
+            outcome = _call(trials, params, begun.seed, caught)
         duration = time.perf_counter() - clock
         model = outcome.model
         descriptor = store.offer(begun.row, outcome.metrics, model) if store is not None else None

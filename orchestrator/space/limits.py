@@ -11,9 +11,9 @@ from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, Callable, Optional
 
-from orchestrator.errors import ParamsTypeError, ParamsValueError
+from orchestrator.errors import EmptySpaceError, ParamsTypeError, ParamsValueError
 from orchestrator.space.labels import shown
-from orchestrator.space.sampling import check_method, check_total
+from orchestrator.space.sampling import LOCAL_METHODS, check_method, check_total
 
 MOST_LISTED = 10**7
 TIME_FORMAT = "%Y-%m-%d %H:%M"
@@ -47,7 +47,7 @@ class Limits:
             raise ParamsValueError(f"{name}={limit}: give a count like 10 or a fraction like 0.1")
         count = int(limit) if isinstance(limit, Integral) else _share(total, limit)
         if count < 1:
-            raise ParamsValueError(
+            raise EmptySpaceError(
                 f"{name}={limit} of a space of {total} rows leaves fewer than 1 row: give a count from 1 to "
                 f"{total}, or a larger fraction",
             )
@@ -58,7 +58,10 @@ class Limits:
 
         Warns once where ``fraction_limit`` is the integer 1, which is one row.
         """
-        check_method(self.random_method)
+        if self.fraction_limit is not None or self.round_limit is not None:
+            check_method(self.random_method)
+        elif self.random_method not in LOCAL_METHODS:
+            warnings.warn(f"random_method={shown(self.random_method)} is not used: every row is visited", stacklevel=3)
         if self.boolean_limit is not None and not callable(self.boolean_limit):
             raise ParamsTypeError(
                 f"boolean_limit={shown(self.boolean_limit)}: give a function of the parameter dict that "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -134,9 +135,9 @@ def draw(domain: Domain, limits: Limits) -> Selection:
     kept = tuple(index for index in indices if keep(domain.at(index)))
     if not kept:
         sampled = total if count is None else count
-        raise ParamsValueError(
-            f"boolean_limit keeps none of the {sampled} rows taken from a space of {total} rows: loosen it, "
-            "or raise the other limit",
+        warnings.warn(
+            f"boolean_limit keeps none of the {sampled} rows taken from a space of {total} rows: nothing runs",
+            stacklevel=3,
         )
     whole = isinstance(indices, range) and len(kept) == total
     return Selection(indices if whole else kept)

@@ -30,6 +30,8 @@ def world_hooks() -> dict[str, Hook]:
 def prepare_world(job: Job) -> None:
     """Answer ``input``, ``breakpoint`` and the number of cores for this process."""
     builtins.input = _no_input
+    if job.script.endswith("/notebook.py"):
+        builtins.display = _display  # type: ignore[attr-defined]  # IPython's, in every notebook
     sys.breakpointhook = _go_on
     cpus = (job.share or {}).get("cpus")
     if cpus:
@@ -38,6 +40,12 @@ def prepare_world(job: Job) -> None:
         os.cpu_count = lambda: count
         if hasattr(os, "process_cpu_count"):
             os.process_cpu_count = lambda: count
+
+
+def _display(*objects: Any, **_options: Any) -> None:
+    """Stand in for a notebook's ``display``: print what it would draw."""
+    for each in objects:
+        sys.stdout.write(f"{each}\n")
 
 
 def _no_input(prompt: object = "") -> str:

@@ -117,3 +117,71 @@ def test_a_scan_within_a_trial_is_refused(bench: Bench) -> None:
     done = bench.launch("nested.py", "--workers", "1")
     assert done.code == 4
     assert "within a trial" in done.error_line
+
+
+def test_a_name_that_holds_the_time_is_another_in_every_process(bench: Bench) -> None:
+    (bench.home / "timed.py").write_text(
+        "import talos, time\n"
+        "for turn in range(2):\n"
+        "    s = talos.Scan([1], [1], {'a': [1, 2, 3]}, lambda x, y, xv, yv, p: ({'loss': [float(p['a'])]}, None),\n"
+        "                   f'at-{time.time_ns()}', x_val=[1], y_val=[1], multi_input=True)\n"
+        "    print(len(s.data))\n"
+    )
+    done = bench.launch("timed.py", "--workers", "2")
+    assert done.code == 0, done.err
+    assert done.out == "3\n3\n"
+
+
+def test_an_empty_scan_can_be_caught_and_skipped_as_with_talos(bench: Bench) -> None:
+    (bench.home / "skips.py").write_text(
+        "import talos\n"
+        "from talos.utils.exceptions import TalosDataError\n"
+        "def model(x, y, xv, yv, p):\n"
+        "    return {'loss': [float(p['a'])]}, None\n"
+        "for fraction in (0.01, 0.5):\n"
+        "    try:\n"
+        "        s = talos.Scan([1], [1], {'a': [1, 2, 3, 4]}, model, 'skips', x_val=[1], y_val=[1], multi_input=True,\n"
+        "                       fraction_limit=fraction, seed=1)\n"
+        "        print(len(s.data))\n"
+        "    except TalosDataError as error:\n"
+        "        print('skipped', error)\n"
+        "none = talos.Scan([1], [1], {'a': [1, 2]}, model, 'none', x_val=[1], y_val=[1], multi_input=True,\n"
+        "                  boolean_limit=lambda p: False, random_method='quantum')\n"
+        "print(len(none.data), talos.scan.Scan.Scan is talos.Scan)\n"
+    )
+    done = bench.launch("skips.py", "--workers", "2")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0].startswith("skipped fraction_limit=0.01 of a space of 4 rows")
+    assert done.out.splitlines()[1:] == ["2", "0 True"]
+    assert "random_method='quantum' is not used" in done.err
+
+
+def test_a_reducer_that_the_script_registers_has_its_name(bench: Bench) -> None:
+    (bench.home / "registers.py").write_text(
+        "import talos\n"
+        "from talos.reducers.reduce_run import register_reducer\n"
+        "register_reducer('drop9', lambda scan: ('a', 9))\n"
+        "s = talos.Scan([1], [1], {'a': list(range(10))}, lambda x, y, xv, yv, p: ({'loss': [float(p['a'])]}, None), 'r',\n"
+        "               x_val=[1], y_val=[1], multi_input=True, reduction_method='drop9', reduction_interval=2)\n"
+        "print(s.data['a'].tolist())\n"
+    )
+    done = bench.launch("registers.py", "--workers", "2")
+    assert done.code == 0, done.err
+    assert done.out == "[0, 1, 2, 3, 4, 5, 6, 7, 8]\n"
+
+
+def test_a_notebook_has_display_and_a_source_may_have_another_encoding(bench: Bench) -> None:
+    scan = (
+        "import talos\n"
+        "s = talos.Scan([1], [1], {'größe': [1, 2]}, lambda x, y, xv, yv, p: ({'loss': [float(p['größe'])]}, None), 'n',\n"
+        "               x_val=[1], y_val=[1], multi_input=True)\n"
+    )
+    cells = [{"cell_type": "code", "source": scan + "display(len(s.data), 'rows')\n"}]
+    (bench.home / "nb.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    done = bench.launch("nb.ipynb", name="notebook")
+    assert done.code == 0, done.err
+    assert done.out == "2\nrows\n"
+    (bench.home / "latin.py").write_bytes(("# coding: latin-1\n" + scan + "print(*s.data)\n").encode("latin-1"))
+    done = bench.launch("latin.py", name="latin")
+    assert done.code == 0, done.err
+    assert "größe" in done.out

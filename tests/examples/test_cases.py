@@ -115,3 +115,77 @@ def test_a_reducer_takes_away_the_rows_that_it_takes_away_in_talos(bench: Bench,
         done = bench.launch("reduces.py", "--workers", workers, "--threads", "1", name=f"w{workers}", args=(method,))
         assert done.code == 0, done.err
         assert done.out == plain
+
+
+def test_models_are_one_object_each_and_looking_at_them_draws_nothing(bench: Bench) -> None:
+    """Also of rows that were not kept; and Scans whose names hold the time."""
+    (bench.home / "models.py").write_text(
+        "import random, time, datetime\n"
+        "import numpy as np, keras, talos\n"
+        "from talos.metrics.keras_metrics import f1score\n"
+        "x, y = np.arange(40.0).reshape(20, 2) / 40, np.tile([0, 1], 10)\n"
+        "def model(x, y, xv, yv, p):\n"
+        "    net = keras.Sequential([keras.Input((2,)), keras.layers.Dense(p['n']), keras.layers.Dense(1, 'sigmoid')])\n"
+        "    net.compile('adam', 'binary_crossentropy', metrics=['acc', f1score])\n"
+        "    return net.fit(x, y, validation_data=(xv, yv), epochs=1, verbose=0), net\n"
+        "def named():\n"
+        "    return 'at-' + datetime.datetime.now().strftime('%H%M%S%f')\n"
+        "s = talos.Scan(x, y, {'n': [2, 3, 4]}, model, named(), x_val=x, y_val=y, seed=4, reduction_metric='val_loss',\n"
+        "               minimize_loss=True, disable_progress_bar=True)\n"
+        "before = random.getstate()\n"
+        "best = s.best_model(None)\n"
+        "assert best is s.best_model('val_loss', asc=True)\n"
+        "position = int(s.data['val_loss'].argmin())\n"
+        "assert best is s.models[position]\n"
+        "best.fit(x, y, epochs=1, verbose=0)\n"
+        "assert len(s.saved_weights) == 3 and all(len(w) == 4 for w in s.saved_weights)\n"
+        "assert all('Dense' in text for text in s.saved_models)\n"
+        "assert isinstance(s.models, list) and len(s.models + s.models) == 6\n"
+        "random.setstate(before)\n"
+        "s.models[0].predict(x, verbose=0)\n"
+        "print(random.random(), np.random.rand())\n"
+        "t = talos.Scan(x, y, {'n': [2]}, model, named(), x_val=x, y_val=y, seed=4, disable_progress_bar=True)\n"
+        "print(len(t.data))\n"
+    )
+    done = bench.launch("models.py", "--workers", "2", "--keep-models", "best:1")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[1] == "1"
+    assert "was not kept (--keep-models all keeps every one): training that row again" in done.err
+    assert "only the script can make" not in done.err
+
+
+def test_what_tensorflow_draws_after_a_scan_is_what_it_draws_under_talos(bench: Bench, plain_output) -> None:
+    (bench.home / "tf_draws.py").write_text(
+        "import tensorflow as tf, numpy as np, talos\n"
+        "x = np.zeros((10, 2))\n"
+        "def model(x, y, xv, yv, p):\n"
+        "    return {'loss': [float(tf.random.normal([]) + p['a'] + x.sum())]}, None\n"
+        "for turn in range(2):\n"
+        "    s = talos.Scan(x, x, {'a': [1, 2, 3]}, model, f't{turn}', x_val=x, y_val=x, seed=5, disable_progress_bar=True)\n"
+        "    x = tf.random.uniform([10, 2]).numpy()\n"
+        "    print(s.data['loss'].tolist(), x.sum(), tf.random.uniform([2]).numpy())\n"
+    )
+    plain = plain_output(bench.home / "tf_draws.py")
+    done = bench.launch("tf_draws.py", "--workers", "2", "--threads", "1")
+    assert done.code == 0, done.err
+    assert done.out == plain
+
+
+def test_talos_own_epoch_log_lies_in_the_run_folder(bench: Bench) -> None:
+    (bench.home / "logged.py").write_text(
+        "import glob, numpy as np, keras, talos\n"
+        "from talos.callbacks import ExperimentLog\n"
+        "x = np.zeros((10, 2))\n"
+        "def model(x, y, xv, yv, p):\n"
+        "    net = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])\n"
+        "    net.compile('sgd', 'mse')\n"
+        "    log = ExperimentLog('logged', p)\n"
+        "    return net.fit(x, y, validation_data=(xv, yv), epochs=p['epochs'], verbose=0, callbacks=[log]), net\n"
+        "s = talos.Scan(x, x, {'epochs': [1, 2, 3]}, model, 'logged', x_val=x, y_val=x, seed=1, disable_progress_bar=True)\n"
+        "logs = sorted(glob.glob('logged/*/epochs-*.log'), key=lambda path: len(open(path).readlines()))\n"
+        "print([len(open(path).readlines()) for path in logs])\n"
+        "print([path.split('epochs-')[1][:-4] for path in logs] == s.data['_trial_id'].tolist())\n"
+    )
+    done = bench.launch("logged.py", "--workers", "2")
+    assert done.code == 0, done.err
+    assert done.out == "[2, 3, 4]\nTrue\n"

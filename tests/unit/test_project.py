@@ -69,6 +69,14 @@ class TestReadSource:
         script.write_bytes("\ufeffx = 'ö'".encode())
         assert read_source(script) == "x = 'ö'"
 
+    def test_a_coding_line_is_heeded(self, tmp_path):
+        script = tmp_path / "scan.py"
+        script.write_bytes(b"# -*- coding: latin-1 -*-\r\nx = '\xe9'\r\n")
+        assert read_source(script) == "# -*- coding: latin-1 -*-\nx = 'é'\n"
+        script.write_bytes(b"# coding: nonsense\n")
+        with pytest.raises(ScriptError, match=r"^scan\.py: unknown encoding: nonsense"):
+            read_source(script)
+
     def test_names_the_byte_that_is_no_utf8(self, tmp_path):
         script = tmp_path / "scan.py"
         script.write_bytes(b"x = '\xe9'")

@@ -158,9 +158,9 @@ def test_a_boolean_limit_that_keeps_every_row_keeps_the_whole_grid():
     assert select(TEN, boolean_limit=lambda _row: True).to_json() == {"kind": "all", "total": 10}
 
 
-def test_a_boolean_limit_that_keeps_nothing_is_an_error():
-    with pytest.raises(ParamsValueError, match="keeps none of the 10 rows"):
-        select(TEN, boolean_limit=lambda _row: False)
+def test_a_boolean_limit_that_keeps_nothing_leaves_no_row_as_in_talos_and_says_so():
+    with pytest.warns(UserWarning, match="keeps none of the 10 rows"):
+        assert len(select(TEN, boolean_limit=lambda _row: False)) == 0
 
 
 def test_a_boolean_limit_over_a_huge_grid_asks_for_a_round_limit():
@@ -185,11 +185,16 @@ def test_a_limit_that_keeps_all_of_a_huge_grid_keeps_grid_order():
     assert select(odd, round_limit=1.0).size == 3**40
 
 
-@pytest.mark.parametrize("limits", [{}, {"round_limit": 1}])
-def test_an_unknown_method_is_refused_with_the_names(limits):
+def test_an_unknown_method_is_refused_with_the_names():
     with pytest.raises(ParamsValueError) as caught:
-        select(TEN, random_method="mersenne", **limits)
+        select(TEN, random_method="mersenne", round_limit=1)
     assert all(method in str(caught.value) for method in LOCAL_METHODS)
+
+
+@pytest.mark.parametrize("method", ["quantum", "ambience", "mersenne"])
+def test_a_method_that_draws_nothing_is_not_asked_for_anything(method):
+    with pytest.warns(UserWarning, match=f"random_method='{method}' is not used: every row is visited"):
+        assert select(TEN, random_method=method) == select(TEN)
 
 
 @pytest.mark.parametrize("method", ["quantum", "ambience"])
