@@ -99,16 +99,31 @@ class Bench:
         )  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr, self.runs)
 
-    def launch(self, script: str, *options: str, name: str = "sweep", args: Sequence[str] = ()) -> Done:
-        done = self.command("launch", script, *self._common(name, options), "--", *args)
+    def launch(
+        self,
+        script: str,
+        *options: str,
+        name: str = "sweep",
+        args: Sequence[str] = (),
+        env: dict[str, str] | None = None,
+    ) -> Done:
+        done = self.command("launch", script, *self._common(name, options), "--", *args, env=env)
         done.folder = self.runs / name
         return done
 
-    def start(self, script: str, *options: str, name: str = "sweep", args: Sequence[str] = ()) -> subprocess.Popen:
+    def start(
+        self,
+        script: str,
+        *options: str,
+        name: str = "sweep",
+        args: Sequence[str] = (),
+        env: dict[str, str] | None = None,
+    ) -> subprocess.Popen:
         """Launch without waiting."""
         process = subprocess.Popen(
             [sys.executable, "-m", "orchestrator.cli", "launch", script, *self._common(name, options), "--", *args],
             cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+            env={**os.environ, **(env or {})},
         )  # fmt: skip
         self.processes.append(process)
         return process
