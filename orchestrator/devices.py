@@ -6,10 +6,14 @@ user's first line: ``parallel_gpu_jobs`` then leaves it in force and says so, si
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, Union
 
+from orchestrator.worker.visible import visible_gpus
+
 _TORCH = ("torch", "pytorch")
+_MIB = 1024 * 1024
 
 
 def parallel_gpu_jobs(
@@ -46,31 +50,41 @@ def _limit_tensorflow(fraction: float, *, allow_growth: bool) -> None:
             if allow_growth:
                 tf.config.experimental.set_memory_growth(device, True)
         return
-    for device, total in zip(devices, _visible_mib(len(devices))):
-        limit = tf.config.LogicalDeviceConfiguration(memory_limit=int(total * fraction))
+    for device, total in zip(devices, _visible_bytes(len(devices))):
+        limit = tf.config.LogicalDeviceConfiguration(memory_limit=int(total * fraction / _MIB))
         tf.config.set_logical_device_configuration(device, [limit])
 
 
-def _visible_mib(count: int) -> list[float]:
-    if count == 0:
-        return []
-    import pynvml
-
-    pynvml.nvmlInit()
-    handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
-    return [pynvml.nvmlDeviceGetMemoryInfo(handle).total / 1024 / 1024 for handle in handles]
+def _visible_bytes(count: int) -> list[int]:
+    """Give the memory of each of the ``count`` devices that a backend sees, in its order; RuntimeError if not known."""
+    shown = (visible_gpus() or {}) if count else {}
+    asked = [part.strip() for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    uuids = list(shown)
+    for place, name in enumerate(asked):
+        if name.isdigit():  # numbers count the devices in the driver's order, as CUDA_DEVICE_ORDER=PCI_BUS_ID has them
+            asked[place] = uuids[int(name)] if int(name) < len(uuids) else name
+    sizes = [shown.get(uuid) for uuid in (asked or uuids)[:count]]
+    known = [size for size in sizes if size is not None]
+    if len(known) < count:
+        raise RuntimeError("the memory of the visible GPUs cannot be read from the driver: no limit can be set")
+    return known
 
 
 def multi_gpu(model: Any, gpus: Any = None, cpu_merge: bool = True, cpu_relocation: bool = False) -> Any:  # noqa: ARG001
     """Put one model on several GPUs: Torch's DataParallel, or a copy under TensorFlow's MirroredStrategy.
 
-    ``gpus`` is how many, or for Torch a list of device numbers; None takes all. With fewer than two the model comes back
-    unchanged. Call it before compiling the model. The last two arguments are Talos's and have no effect, as there.
+    ``gpus`` is how many, or for Torch a list of device numbers; None takes all that this process sees. With fewer than two
+    the model comes back unchanged. A Keras model keeps its weights and, if it is compiled, optimizer (with its state), loss
+    and metrics; else compile it afterwards. The last two arguments are Talos's and have no effect, as there.
+
+    DataParallel and not DistributedDataParallel, since that needs a process for each device and a callback is one process.
+    A callback that starts its own may wrap its model itself.
     """
     if hasattr(model, "state_dict") and "torch" in sys.modules:
         import torch
 
         ids = list(gpus) if isinstance(gpus, (list, tuple)) else list(range(gpus or torch.cuda.device_count()))
+        ids = [each for each in ids if each < torch.cuda.device_count()]
         return torch.nn.DataParallel(model, device_ids=ids) if len(ids) > 1 else model
     import tensorflow as tf
 
@@ -78,11 +92,30 @@ def multi_gpu(model: Any, gpus: Any = None, cpu_merge: bool = True, cpu_relocati
     devices = devices[:gpus] if isinstance(gpus, int) else devices
     if len(devices) < 2:
         return model
-    strategy = tf.distribute.MirroredStrategy(devices=[device.name for device in devices])
+    return mirrored(model, [device.name for device in devices])
+
+
+def mirrored(model: Any, devices: list[str]) -> Any:
+    """Give a copy of a Keras model under MirroredStrategy on ``devices``, compiled as the model is."""
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(devices=devices)
     with strategy.scope():
         copied = tf.keras.models.clone_model(model)
         copied.set_weights(model.get_weights())
+        if getattr(model, "compiled", False):
+            copied.compile_from_config(model.get_compile_config())
+            _copy_optimizer(model.optimizer, copied)
     return copied
+
+
+def _copy_optimizer(optimizer: Any, copied: Any) -> None:
+    if not getattr(optimizer, "built", False):
+        return
+    if not copied.optimizer.built:
+        copied.optimizer.build(copied.trainable_variables)
+    for own, other in zip(copied.optimizer.variables, optimizer.variables):
+        own.assign(other.numpy())
 
 
 def force_cpu(backend: str = "tensorflow") -> Any:
