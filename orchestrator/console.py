@@ -201,12 +201,14 @@ class LiveView:
             self._live.start()
             self._running = True
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("worker", "device", "state", "done", "failed", "left", "row"):
+        on_gpus = any(view.gpu_mib is not None for view in tick.workers)
+        for name in ("worker", "device", "state", "done", "failed", "left", "row", *(["GPU MiB"] if on_gpus else [])):
             table.add_column(name, justify="left" if name in ("device", "state") else "right")
         for view in tick.workers:
             row = "" if view.current is None else str(view.current)
             device = view.device[:16]
-            table.add_row(str(view.worker), device, view.state, str(view.done), str(view.failed), str(view.left), row)
+            cells = [str(view.worker), device, view.state, str(view.done), str(view.failed), str(view.left), row]
+            table.add_row(*cells, *([f"{view.gpu_mib or 0:.0f}"] if on_gpus else []))
         self._live.update(Group(table, Text(self._caption(tick), style="dim")), refresh=True)
 
     def _caption(self, tick: Tick) -> str:

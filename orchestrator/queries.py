@@ -149,8 +149,9 @@ def plan_text(prepared: Prepared, *, as_json: bool) -> str:
     body = []
     for share in prepared.shares.workers:
         fraction = "" if share.gpu_fraction is None else f"{share.gpu_fraction:.3f}"
-        body.append([str(share.worker), share.device, fraction, f"{share.cpus:g}" + (f" ({share.cpuset})" if share.cpuset else ""), str(share.threads),
-                     show_size(share.memory), show_size(share.shm)])  # fmt: skip
+        cores = f"{share.cpus:g} ({share.cpuset})" if share.cpuset else f"{share.cpus:g}"
+        sizes = [show_size(share.memory), show_size(share.shm)]
+        body.append([str(share.worker), share.device, fraction, cores, str(share.threads), *sizes])
     table = table_text(["worker", "device", "fraction", "cores", "threads", "memory", "shm"], body)
     lines += [f"note      {note}" for note in sweep.notes]
     return "\n".join([*lines, "", table])

@@ -193,7 +193,8 @@ class StageResult:
 class Share:
     """What one worker may use, ``share`` in ``worker.json``.
 
-    ``gpus`` are UUIDs (never indices), ``gpu_fraction`` applies to each of them. Memory in bytes, ``cpus`` in cores
+    ``gpus`` are UUIDs (never indices), ``gpu_fraction`` applies to each of them and is
+    at most ``gpu_bytes``. Memory in bytes, ``cpus`` in cores
     (a quota), ``threads`` per process; ``cpuset`` names the CPUs that no other worker has, as ``0-3``.
     """
 
@@ -206,6 +207,7 @@ class Share:
     gpus: list[str] = field(default_factory=list)
     gpu_fraction: Optional[float] = None
     cpuset: Optional[str] = None
+    gpu_bytes: Optional[int] = None
 
     @property
     def device(self) -> str:

@@ -16,6 +16,7 @@ from orchestrator.coordinator.members import Members, last_word, worker_spec_nam
 from orchestrator.coordinator.opening import Opened, keep_to_own_rows, open_stage, result_counts, set_aside_unplanned
 from orchestrator.coordinator.outputs import ScriptOutput
 from orchestrator.coordinator.picture import look
+from orchestrator.coordinator.sampling import GpuUse
 from orchestrator.coordinator.stage import Stage
 from orchestrator.coordinator.stopping import DRAIN, KILL, StopSwitch
 from orchestrator.engine.base import Ended
@@ -33,6 +34,7 @@ _LOOK_EVERY = 0.02  # seconds between two looks at the sweep's files
 _ASK_ENGINE_EVERY = 0.25
 _BEAT_EVERY = 2.0
 _TICK_EVERY = 0.5
+_GPUS_EVERY = 2.0
 _MOST_DEATHS = 3  # of one worker's container, before it is given up
 _ENGINE_PATIENCE = 120.0
 _PATIENCE = 5.0  # seconds for workers to end by themselves once nothing is left to do
@@ -61,6 +63,7 @@ class Coordinator:
         self._deaths = Counter[int]()
         self._silent_since: float | None = None
         self._noted: set[str] = set()
+        self._gpus = GpuUse(members.shares)
         self.stages = 0
         self.stages_ended = 0
         self.timings: dict[str, float] = {}
@@ -90,9 +93,11 @@ class Coordinator:
                 yield from self._advance(self._stage, ended)
             if any(each.member == "driver" for each in ended):
                 break
+            if self._gpus.devices and self._stage is not None and self._is_due("gpus", _GPUS_EVERY):
+                yield from self._sample_gpus()
             if self._is_due("tick", _TICK_EVERY):
                 yield from self._notes()
-                yield look(self._stage, self._members, self.stages)
+                yield look(self._stage, self._members, self.stages, self._gpus.mib)
             self._clock.sleep(_LOOK_EVERY)
         yield from self._notes()
         yield from self._script.read()
@@ -115,6 +120,11 @@ class Coordinator:
             return []
         self._silent_since = None
         return ended
+
+    def _sample_gpus(self) -> Iterator[Event]:
+        with contextlib.suppress(EngineError):  # whether it is gone is asked elsewhere
+            for text in self._gpus.take(self._members.gpu_memory()):
+                yield Notice(text=text, level="warning")
 
     def _notes(self) -> Iterator[Event]:
         """Pass on what the workers noticed about the script, each thing once."""

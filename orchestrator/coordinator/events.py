@@ -57,6 +57,7 @@ class WorkerView:
     failed: int
     left: int
     current: int | None
+    gpu_mib: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

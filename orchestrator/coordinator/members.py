@@ -15,7 +15,7 @@ from orchestrator.plan.shares import SharePlan
 from orchestrator.plan.specs import ContainerSpec
 from orchestrator.records.atomic import read_json, write_json, write_text
 from orchestrator.records.layout import RunDir, SweepDir
-from orchestrator.schema import Job, SweepFile
+from orchestrator.schema import Job, Share, SweepFile
 
 _LONGEST_NOTE, _MOST_NOTES = 500, 20  # user code can write there too
 _TOGETHER = 8  # starts at a time; each is a handful of engine calls
@@ -129,6 +129,17 @@ class Members:
                     Ended(member=name, attempt=1, exit_code=137, error="it was removed by somebody else"),
                 )
         return list(found.values())
+
+    @property
+    def shares(self) -> dict[int, Share]:
+        """What each worker may use."""
+        return self._shares
+
+    def gpu_memory(self) -> dict[int, dict[str, int]]:
+        """Give the bytes that each worker has on each of its devices, as the driver counts them."""
+        uuids = sorted({uuid for share in self._shares.values() for uuid in share.gpus})
+        found = self._engine.gpu_memory(self._folder.path, uuids)
+        return {number: found[name] for number in self.alive if (name := worker_spec_name(number)) in found}
 
     def last_word(self, number: int) -> dict[str, Any]:
         """Read how a worker says that it ended; empty if it could not say."""

@@ -54,6 +54,9 @@ class Engine(Protocol):
     def members(self, folder: str) -> list[str]:
         """List the sweep's containers that are there, running or not."""
 
+    def gpu_memory(self, folder: str, uuids: list[str]) -> dict[str, dict[str, int]]:
+        """Give the bytes that each of the sweep's members has on each device; none where the driver does not tell."""
+
     def stop(self, folder: str, members: list[str] | None = None, *, grace: float = 10.0) -> None:
         """End containers: SIGTERM, then SIGKILL after ``grace`` seconds; all of the sweep's when not named."""
 

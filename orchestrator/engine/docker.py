@@ -14,6 +14,7 @@ from docker.errors import APIError, NotFound
 from docker.types import DeviceRequest, LogConfig, Mount
 
 from orchestrator.engine.base import LABEL, Ended, EngineInfo
+from orchestrator.engine.gpus import memory_by_member
 from orchestrator.engine.translate import engine_errors
 from orchestrator.errors import EngineError, ViewRefusedError
 from orchestrator.plan.cpus import Cpu
@@ -150,6 +151,21 @@ class DockerEngine:
                 volume.attrs.get("Labels") or {} for volume in self.client.volumes.list(filters={"label": [key]})
             ]
         return {found[key] for found in labels if key in found}
+
+    def gpu_memory(self, folder: str, uuids: list[str]) -> dict[str, dict[str, int]]:
+        """Ask this machine's driver, and tell processes apart by the container that their control group names."""
+        with engine_errors("look at the sweep's containers"):
+            members = {summary["Id"]: summary["Labels"][f"{LABEL}.member"] for summary in self._list(folder)}
+
+        def member_of(pid: int) -> str | None:
+            try:
+                with open(f"/proc/{pid}/cgroup", encoding="ascii", errors="replace") as stream:
+                    text = stream.read()
+            except OSError:  # it has ended meanwhile
+                return None
+            return next((member for identity, member in members.items() if identity in text), None)
+
+        return memory_by_member(uuids, member_of) if self._is_local else {}
 
     def stop(self, folder: str, members: list[str] | None = None, *, grace: float = 10.0) -> None:
         """Signal all at once, then see each one's end."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pynvml
@@ -29,6 +29,18 @@ def memory_by_process(uuids: list[str]) -> dict[str, dict[int, int]]:
                 running = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
                 # None where the platform does not tell, as under WSL2.
                 found[uuid] = {int(each.pid): int(each.usedGpuMemory) for each in running if each.usedGpuMemory}
+    return found
+
+
+def memory_by_member(uuids: list[str], member_of: Callable[[int], str | None]) -> dict[str, dict[str, int]]:
+    """Give the bytes that each member has on each device, where ``member_of`` knows whose a process (host pid) is."""
+    found: dict[str, dict[str, int]] = {}
+    for uuid, processes in memory_by_process(uuids).items():
+        for pid, used in processes.items():
+            member = member_of(pid)
+            if member is not None:
+                own = found.setdefault(member, {})
+                own[uuid] = own.get(uuid, 0) + used
     return found
 
 

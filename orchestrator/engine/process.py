@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from orchestrator.engine.base import Ended, EngineInfo
+from orchestrator.engine.gpus import memory_by_member
 from orchestrator.errors import EngineError, ViewRefusedError
 from orchestrator.plan.cpus import Cpu
 from orchestrator.plan.devices import Gpu
@@ -85,6 +86,17 @@ class ProcessEngine:
         """List members by their pid files."""
         return [str(pid["member"]) for _, pid in self._known(folder)]
 
+    def gpu_memory(self, folder: str, uuids: list[str]) -> dict[str, dict[str, int]]:
+        """Ask the driver, and tell processes apart by the member that they descend from."""
+        roots = {int(str(pid["pid"])): str(pid["member"]) for _, pid in self._known(folder)}
+
+        def member_of(pid: int) -> str | None:
+            while pid > 1 and pid not in roots:
+                pid = _parent(pid)
+            return roots.get(pid)
+
+        return memory_by_member(uuids, member_of)
+
     def stop(self, folder: str, members: list[str] | None = None, *, grace: float = 10.0) -> None:
         """SIGTERM to each group, then SIGKILL."""
         chosen = [pid for _, pid in self._known(folder) if members is None or pid["member"] in members]
@@ -145,3 +157,12 @@ def _signal(pid: int, number: int) -> None:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
         return
+
+
+def _parent(pid: int) -> int:
+    """Give a process's parent; 0 for one that is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:
+            return int(stream.read().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0

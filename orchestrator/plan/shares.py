@@ -99,8 +99,16 @@ def plan_shares(request: ShareRequest, machine: Machine, rows: int | None = None
         "shm": shm,
         "pids": _pids(machine),
     }
+    sizes = {gpu.uuid: gpu.memory for gpu in machine.gpus}
     workers = tuple(
-        Share(worker=number, gpus=gpus, gpu_fraction=fraction, cpuset=sets[number] if sets else None, **common)
+        Share(
+            worker=number,
+            gpus=gpus,
+            gpu_fraction=fraction,
+            gpu_bytes=None if fraction is None else int(fraction * max(sizes[uuid] for uuid in gpus)),
+            cpuset=sets[number] if sets else None,
+            **common,
+        )
         for number, (gpus, fraction) in enumerate(groups.of(count))
     )
     driver = Share(worker=-1, cpus=float(machine.cpus), threads=threads, memory=memory, shm=shm, pids=_pids(machine))
