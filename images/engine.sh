@@ -3,7 +3,7 @@
 #
 # Uses the one that answers. Else, as root on Debian or Ubuntu, installs the distribution's docker.io and starts it
 # without systemd. Else says in one line what is missing, and exits 3: callers then use the process engine.
-# With `compose` it sees to a Compose program too, which only the tests need.
+# With `compose` it sees to a Compose program and Podman too, which only the tests need.
 set -eu
 
 state=${XDG_STATE_HOME:-${TMPDIR:-/tmp}}/talos-orch
@@ -52,8 +52,20 @@ start_engine() {
         missing "dockerd does not start here (see $log): start Docker by hand, or use --engine process"
 }
 
+# A second kind of engine for the tests; they say so where it is missing. catatonit is the init that it looks for.
+podman_for_tests() {
+    if command -v podman >/dev/null 2>&1 || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+        return 0
+    fi
+    echo "engine.sh: installing podman from the distribution" >&2
+    mkdir -p "$state"
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends podman catatonit; } \
+        >"$state/podman.log" 2>&1 || echo "engine.sh: podman could not be installed (see $state/podman.log)" >&2
+}
+
 compose() {
     [ "${want:-}" = compose ] || return 0
+    podman_for_tests
     if docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null 2>&1; then
         return 0
     fi

@@ -84,11 +84,11 @@ def prepare(
     wanted = () if wanted == ("none",) else wanted
     engine = open_engine(settings.engine, surroundings, local_gpus() if wanted else ())
     info = engine.info()
-    if wanted and not info.nvidia and engine.isolated:
+    if wanted and info.gpu_trouble is not None:
         raise EnvironmentNotReadyError(
-            f"--gpus {settings.gpus}: this Docker Engine has no NVIDIA runtime: install the package "
-            "nvidia-container-toolkit and restart Docker, or leave out --gpus to run on the CPU"
+            f"--gpus {settings.gpus}: {info.gpu_trouble}, or leave out --gpus to run on the CPU"
         )
+    _refuse_unheld(settings, info, engine)
     asked = _share_request(settings, wanted)
     mounts = _mounts(settings, surroundings, preflight, workdir, project)
     shares = plan_shares(asked, info.machine, preflight.rows)
@@ -132,6 +132,17 @@ def prepare(
         sweep=sweep, runs=runs, shares=shares, engine=engine, info=info, world=world, preflight=preflight,
         source=reading.source, request=None if settings.image else request, image=image, image_id=image_id,
     )  # fmt: skip
+
+
+def _refuse_unheld(settings: Settings, info: EngineInfo, engine: Engine) -> None:
+    """Refuse a limit that was asked for by name where the engine would take it and not hold it."""
+    asked = {"memory": settings.memory, "cpus": settings.cpus}
+    for limit in info.not_enforced if engine.isolated else ():
+        if asked.get(limit) is not None:
+            raise EnvironmentNotReadyError(
+                f"--{limit} {asked[limit]}: this engine does not hold limits of {limit}: leave it out, use an engine that "
+                "runs as root, or delegate control groups to it (cgroup v2)"
+            )
 
 
 def _share_request(settings: Settings, gpus: tuple[str, ...]) -> ShareRequest:

@@ -24,13 +24,16 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
-    """What an engine is and can. ``not_enforced`` names the limits that it cannot hold."""
+    """What an engine is and can. ``not_enforced`` names the limits that it cannot hold.
+
+    ``gpu_trouble`` says why it cannot give a container a GPU, None where it can.
+    """
 
     name: str
     endpoint: str
     version: str
     machine: Machine
-    nvidia: bool
+    gpu_trouble: str | None = None
     data_root: str | None = None
     not_enforced: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())

@@ -15,6 +15,7 @@ from docker.types import DeviceRequest, LogConfig, Mount
 
 from orchestrator.engine.base import LABEL, Ended, EngineInfo
 from orchestrator.engine.gpus import memory_by_member
+from orchestrator.engine.kinds import describe, gpu_trouble, ignored_limits, notes
 from orchestrator.engine.translate import engine_errors
 from orchestrator.errors import EngineError, ViewRefusedError
 from orchestrator.plan.cpus import Cpu
@@ -46,15 +47,16 @@ class DockerEngine:
         """Ask the daemon what it is and has."""
         with engine_errors("ask Docker for its state"):
             about, version = self.client.info(), self.client.version()
-        ignored = {"MemoryLimit": "memory", "CpuCfsQuota": "cpus", "PidsLimit": "pids"}
+        hook = shutil.which("nvidia-container-runtime-hook") is not None and self._is_local
         return EngineInfo(
             name="docker",
             endpoint=str(self.client.api.base_url),
-            version=f"{version['Version']} (API {self.client.api.api_version})",
+            version=describe(version, self.client.api.api_version),
             machine=self._machine(about),
-            nvidia=self._has_nvidia(about),
+            gpu_trouble=gpu_trouble(about, version, hook=hook),
             data_root=about.get("DockerRootDir"),
-            not_enforced=tuple(limit for key, limit in ignored.items() if about.get(key) is False),
+            not_enforced=ignored_limits(about),
+            notes=notes(about),
         )
 
     def _machine(self, about: dict[str, Any]) -> Machine:
@@ -68,11 +70,6 @@ class DockerEngine:
     @property
     def _is_local(self) -> bool:
         return str(self.client.api.base_url).startswith("http+docker://")
-
-    def _has_nvidia(self, about: dict[str, Any]) -> bool:
-        # Engines up to 28 find the toolkit's hook on the daemon's path and do not say so; on this machine we can look.
-        hook = shutil.which("nvidia-container-runtime-hook") is not None and self._is_local
-        return "nvidia" in about.get("Runtimes", {}) or bool(about.get("DiscoveredDevices")) or hook
 
     def start(self, spec: ContainerSpec) -> None:
         """Create and start one container; its leftovers are gone if either fails."""

@@ -40,7 +40,6 @@ class ProcessEngine:
             endpoint="this machine",
             version=f"Python {platform.python_version()}",
             machine=Machine(cpus=len(os.sched_getaffinity(0)), memory=memory, gpus=self._gpus, topology=self._topology),
-            nvidia=bool(self._gpus),
             not_enforced=("memory", "cpus", "pids", "shm", "file system", "network"),
             notes=("engine process: memory, cores, processes, files and network are not limited; threads are",),
         )

@@ -43,7 +43,7 @@ class FakeEngine:
         self.specs = []
 
     def info(self):
-        return EngineInfo(name="fake", endpoint="here", version="1", machine=Machine(cpus=2, memory=1), nvidia=False)
+        return EngineInfo(name="fake", endpoint="here", version="1", machine=Machine(cpus=2, memory=1))
 
     def start(self, spec):
         self.specs.append(spec)
