@@ -170,16 +170,41 @@ def _dump(value: Any) -> str:
 
 
 def _csv(table: Table) -> str:
+    """Write the table as Talos does, line by line as rows end: a whole number in a column that has had a fraction gets a ``.0``.
+
+    Where a row brings a new column everything so far is written anew.
+    """
+    kinds: dict[str, str] = {}
+    shown: list[list[Any]] = []
+    begun = 0
+    for place, row in enumerate(table.rows):
+        new = [name for name in table.columns if name in row and name not in kinds]
+        for name in (*kinds, *new):
+            kinds[name] = _kind(kinds.get(name, "float" if place else "int"), row.get(name))
+        if new:
+            begun, shown = 0, []
+        for each in table.rows[begun : place + 1]:
+            shown.append([_cell(each.get(name), kinds.get(name)) for name in table.columns])
+        begun = place + 1
     text = io.StringIO()
-    writer = csv.DictWriter(text, table.columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in table.rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(shown)
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _kind(before: str, value: Any) -> str:
+    """Say what a column is that was ``before`` and now has ``value`` too, as pandas has it: int, float, or anything."""
+    if before == "any" or isinstance(value, bool) or not isinstance(value, (int, float, type(None))):
+        return "any"
+    return before if isinstance(value, int) else "float"
+
+
+def _cell(value: Any, kind: Optional[str]) -> Any:
     # As pandas writes them: nothing for a missing value.
-    return "" if value is None or value != value else value  # noqa: PLR0124 - NaN is the only value unlike itself
+    if value is None or value != value:  # noqa: PLR0124 - NaN is the only value unlike itself
+        return ""
+    return float(value) if kind == "float" else value
 
 
 def safe_experiment(name: str) -> str:

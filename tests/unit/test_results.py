@@ -200,3 +200,21 @@ class TestFrame:
         again = pd.read_csv(tmp_path / "results.csv")
         assert again["a"].tolist() == ['x,"y"\n', "ö"]
         assert list(again.columns) == list(frame.columns)
+
+
+def test_whole_numbers_stand_in_talos_csv_as_pandas_would_have_appended_them(tmp_path):
+    from orchestrator.records.table import Table
+    from orchestrator.records.talos_run import _csv
+
+    rows = [
+        {"a": 0, "b": 1},
+        {"a": 0.5, "b": 2},
+        {"a": 1, "b": None},
+        {"a": 2, "b": 3, "c": 7},
+        {"a": "x", "b": 4},
+        {"a": 3},
+    ]
+    assert _csv(Table(["a", "b", "c"], rows, {})).splitlines() == [
+        "a,b,c", "0.0,1.0,", "0.5,2.0,", "1.0,,", "2.0,3.0,7.0", "x,4.0,", "3,,",
+    ]  # fmt: skip
+    assert _csv(Table(["a"], rows[:3], {})).splitlines() == ["a", "0", "0.5", "1.0"]
