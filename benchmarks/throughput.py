@@ -143,7 +143,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--rows", type=int, default=16)
+    parser.add_argument("--rows", type=int, default=160)
     parser.add_argument("--kind", action="append", choices=["torch-mlp", "torch-conv", "keras-mlp"])
     given = parser.parse_args()
     built = subprocess.run(

@@ -53,8 +53,10 @@ class Trials:
     def start(self, row: int, attempt: int, place: Optional[int] = None) -> TrialRecord:
         """Give the record of a row that has just begun.
 
-        ``place`` is how many rows run before it, where a reducer has taken some away: Talos counts seeds by those that run.
+        ``place`` is how many rows run before it, where a reducer has taken some away: Talos counts seeds and identities by
+        those that run.
         """
+        place = row if place is None else place
         params = self.params(row)
         digest = param_hash(params)
         return TrialRecord(
@@ -62,12 +64,12 @@ class Trials:
             attempt=attempt,
             status=FAILED,
             params={key: encode(value) for key, value in params.items()},
-            trial_id=trial_id(digest, row, self.shard_namespace),
+            trial_id=trial_id(digest, place, self.shard_namespace),
             param_hash=digest,
             start=_now(),
             end="",
             duration=0.0,
-            seed=None if self.base_seed is None else row_seed(self.base_seed, row if place is None else place),
+            seed=None if self.base_seed is None else row_seed(self.base_seed, place),
         )
 
 

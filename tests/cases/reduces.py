@@ -19,4 +19,4 @@ scan = talos.Scan(
     x, y, p, input_model, "reduces", x_val=x, y_val=y, seed=3, reduction_method=sys.argv[1], reduction_interval=6,
     reduction_window=6, reduction_threshold=0.1, disable_progress_bar=True,
 )  # fmt: skip
-print(len(scan.data), scan.data[["a", "b", "c", "val_acc"]].to_numpy().tolist())
+print(len(scan.data), scan.data[["a", "b", "c", "val_acc", "_trial_id"]].to_numpy().tolist())
