@@ -105,7 +105,7 @@ def _as_talos_has_it(error: EmptySpaceError) -> EmptySpaceError:
     """Give an error that scripts catch as Talos's own too: some skip an empty Scan that way."""
     module = sys.modules.get("talos.utils.exceptions")
     theirs = getattr(module, "TalosDataError", None)
-    return error if theirs is None else type("EmptySpaceError", (EmptySpaceError, theirs), {})(str(error))
+    return error if theirs is None else type(theirs.__name__, (EmptySpaceError, theirs), {})(str(error))
 
 
 def _space(scan: Any, seed: Optional[int]) -> ParamSpace:
