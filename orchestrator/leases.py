@@ -23,17 +23,19 @@ FOLDER = "/tmp/talos-orch-gpus"  # noqa: S108 - one for all users of the machine
 _WHOLE = 1 + 1e-9
 _LARGEST = 1 << 20
 
-StillRuns = Callable[[str], bool]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """A sweep that has GPUs; ``parts`` of each device's memory by UUID, ``folder`` the sweep's."""
+    """A sweep that has GPUs; ``parts`` of each device's memory by UUID, ``folder`` the sweep's, ``engine`` where it runs."""
 
     sweep: str
     folder: str
     pid: int
     parts: dict[str, float]
+    engine: str = ""
+
+
+StillRuns = Callable[[Holder], bool]
 
 
 class BusyError(EnvironmentNotReadyError):
@@ -42,22 +44,24 @@ class BusyError(EnvironmentNotReadyError):
 
 @contextlib.contextmanager
 def leased(
-    parts: Mapping[str, float], sweep: str, folder: str, still_runs: StillRuns, *, place: str = FOLDER
+    parts: Mapping[str, float], sweep: str, folder: str, engine: str, still_runs: StillRuns, *, place: str = FOLDER
 ) -> Iterator[None]:
     """Hold ``parts`` of GPUs; BusyError names who has them.
 
-    ``still_runs`` says of another sweep's folder whether something of it is running though its launch is gone.
+    ``still_runs`` says of a sweep whose launch is gone whether something of it runs, or may run for all that can be seen. The
+    lease outlives this call where something of this sweep could not be ended.
     """
     if not parts:
         yield
         return
-    holder = Holder(sweep=sweep, folder=folder, pid=os.getpid(), parts=dict(parts))
+    holder = Holder(sweep=sweep, folder=folder, pid=os.getpid(), parts=dict(parts), engine=engine)
     path, descriptor = _take(holder, still_runs, place)
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
-            os.unlink(path)
+            if not still_runs(holder):
+                os.unlink(path)
         os.close(descriptor)
 
 
@@ -74,7 +78,7 @@ def holders(still_runs: StillRuns, place: str = FOLDER) -> list[Holder]:
             holder = _read(stream.read(_LARGEST))
             if holder is None:
                 continue
-            if _is_held(stream.fileno()) or still_runs(holder.folder):
+            if _is_held(stream.fileno()) or still_runs(holder):
                 found.append(holder)
             else:
                 os.unlink(path)
@@ -89,7 +93,14 @@ def _take(holder: Holder, still_runs: StillRuns, place: str) -> tuple[str, int]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         text = json.dumps(
-            {"schema": 1, "sweep": holder.sweep, "folder": holder.folder, "pid": holder.pid, "parts": holder.parts}
+            {
+                "schema": 1,
+                "sweep": holder.sweep,
+                "folder": holder.folder,
+                "pid": holder.pid,
+                "engine": holder.engine,
+                "parts": holder.parts,
+            }
         )
         os.write(descriptor, text.encode("utf-8", "backslashreplace"))
     return path, descriptor
@@ -140,6 +151,12 @@ def _read(data: bytes) -> Holder | None:
     try:
         raw: Any = json.loads(data)
         parts = {str(device): float(part) for device, part in raw["parts"].items()}
-        return Holder(sweep=str(raw["sweep"])[:100], folder=str(raw["folder"]), pid=int(raw["pid"]), parts=parts)
+        return Holder(
+            sweep=str(raw["sweep"])[:100],
+            folder=str(raw["folder"]),
+            pid=int(raw["pid"]),
+            parts=parts,
+            engine=str(raw.get("engine", "")),
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

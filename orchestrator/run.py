@@ -15,9 +15,9 @@ from orchestrator.coordinator.coordinator import Coordinator
 from orchestrator.coordinator.events import Event, StageBegun, StageEnded, Tick
 from orchestrator.coordinator.members import Members
 from orchestrator.coordinator.stopping import StopSwitch
-from orchestrator.engine.open import build_worker_image, erase_scratch
+from orchestrator.engine.open import build_worker_image, erase_scratch, same_engine
 from orchestrator.errors import EnvironmentNotReadyError, ImageError, InputError, OrchestratorError
-from orchestrator.leases import BusyError, leased
+from orchestrator.leases import BusyError, Holder, leased
 from orchestrator.prepare import Prepared, prepare
 from orchestrator.records.atomic import write_json, write_text
 from orchestrator.records.layout import SweepDir
@@ -63,9 +63,15 @@ def launch(
 def gpus_of(prepared: Prepared, folder: SweepDir, patience: float | None, clock: Clock, say: Say) -> Iterator[None]:
     """Hold the sweep's parts of GPUs on this machine; wait ``patience`` seconds for others to give them back."""
 
-    def still_runs(other: str) -> bool:
-        gone = {each.member for each in prepared.engine.ended(other)}
-        return any(member not in gone for member in prepared.engine.members(other))
+    def still_runs(holder: Holder) -> bool:
+        if not os.path.isdir(holder.folder):
+            return False
+        engine = same_engine(prepared.engine, prepared.info, holder.engine)
+        try:
+            gone = {each.member for each in engine.ended(holder.folder)} if engine is not None else set()
+            return engine is None or any(member not in gone for member in engine.members(holder.folder))
+        except (OrchestratorError, OSError):
+            return True  # nobody can tell, and two sweeps on one device hurt both
 
     parts = prepared.shares.gpu_parts(prepared.info.machine)
     deadline = clock.steady() + (patience or 0.0)
@@ -73,7 +79,7 @@ def gpus_of(prepared: Prepared, folder: SweepDir, patience: float | None, clock:
     with contextlib.ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(leased(parts, folder.name, folder.path, still_runs))
+                stack.enter_context(leased(parts, folder.name, folder.path, prepared.info.endpoint, still_runs))
                 break
             except BusyError as error:
                 if clock.steady() >= deadline:
@@ -195,7 +201,9 @@ def carry_out(
             except (OrchestratorError, OSError) as error:  # the engine or the disk is gone: what can be done still is
                 finished = worse(finished, error)
         status = {0: "finished", FAILED_TRIALS: "finished", STOPPED: "stopped", KILLED: "stopped"}
-        if status.get(finished.exit_code) == "finished":  # nothing will be run again from the project as it was
+        if (
+            finished.exit_code == 0
+        ):  # nothing will be run again from the project as it was, and nothing failed to be written
             shutil.rmtree(folder.written, ignore_errors=True)
         try:
             write_state(folder, clock, status.get(finished.exit_code, "failed"), coordinator, finished)

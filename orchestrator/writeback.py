@@ -52,28 +52,36 @@ class WriteBack:
         status = entry.stat(follow_symlinks=False)
         target = os.path.join(self.project, path)
         if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
-            self._keep(path)
-            self._note(path, "deleted")
-            os.unlink(entry.path)
+            with self._in_place_of(path):
+                os.unlink(entry.path)
         elif stat.S_ISDIR(status.st_mode):
             if not stat.S_ISDIR(_mode(target)) or _is_opaque(entry.path):
-                self._keep(path)
-                os.mkdir(target, stat.S_IMODE(status.st_mode))
+                with self._in_place_of(path):
+                    os.mkdir(target, stat.S_IMODE(status.st_mode))
                 self._note(path, "folder")
             self._folder(entry.path, path)
             with contextlib.suppress(OSError):  # something in it failed and stays
                 os.rmdir(entry.path)
         elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
-            self._keep(path)
-            _move(entry.path, target)
+            with self._in_place_of(path):
+                _move(entry.path, target)
             self._note(path, "file", _identity(target))
 
-    def _keep(self, path: str) -> None:
-        """Move what is there out of the way, to where it can be had back from."""
-        if _mode(os.path.join(self.project, path)):
-            original = os.path.join(self.kept, _ORIGINALS, path)
+    @contextlib.contextmanager
+    def _in_place_of(self, path: str) -> Iterator[None]:
+        """Move what is there out of the way, to where it can be had back from; it is back at once where the step fails."""
+        target, original = os.path.join(self.project, path), os.path.join(self.kept, _ORIGINALS, path)
+        there = _mode(target) != 0
+        if there:
+            self._note(path, "kept")  # before it is moved: nothing is ever moved that the journal does not name
             os.makedirs(os.path.dirname(original), exist_ok=True)
-            _move(os.path.join(self.project, path), original)
+            _move(target, original)
+        try:
+            yield
+        except OSError:
+            if there and not _mode(target):
+                _move(original, target)
+            raise
 
     def _note(self, path: str, what: str, identity: list[int] | None = None) -> None:
         os.makedirs(self.kept, exist_ok=True)
@@ -84,7 +92,8 @@ class WriteBack:
 def take_out(project: str, kept: str, aside: str) -> list[str]:
     """Bring the project back to what it was before ``WriteBack``: what was written goes below ``aside``.
 
-    Gives the paths that somebody has changed since; they stay as they are. ``kept`` is gone afterwards.
+    Gives the paths that somebody has changed since; they stay as they are, and so does what they replaced, in ``kept``, which
+    is else gone afterwards.
     """
     changed = []
     for entry in reversed(list(_journal(kept))):
@@ -101,7 +110,11 @@ def take_out(project: str, kept: str, aside: str) -> list[str]:
                 os.rmdir(target)
         if _mode(original) and not _mode(target):
             _move(original, target)
-    shutil.rmtree(kept, ignore_errors=True)
+    left = [
+        os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(kept, _ORIGINALS)) for name in names
+    ]
+    if not left:  # else somebody has put another file in the place of one: both stay
+        shutil.rmtree(kept, ignore_errors=True)
     return changed
 
 

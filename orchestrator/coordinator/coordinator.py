@@ -5,15 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, TypeVar
+from collections.abc import Generator, Iterator
+from typing import Any
 
-from orchestrator.coordinator.clock import Clock
+from orchestrator.coordinator.clock import Clock, insist
 from orchestrator.coordinator.ends import cause_of, without_word
 from orchestrator.coordinator.events import Event, Notice, StageBegun, StageEnded, TrialDone
 from orchestrator.coordinator.limits import StageLimits
 from orchestrator.coordinator.members import Members, last_word, worker_spec_name
-from orchestrator.coordinator.opening import Opened, keep_to_own_rows, open_stage, result_counts, set_aside_unplanned
+from orchestrator.coordinator.opening import (
+    Opened,
+    keep_to_own_rows,
+    open_stage,
+    refuse_links,
+    result_counts,
+    set_aside_unplanned,
+)
 from orchestrator.coordinator.outputs import ScriptOutput
 from orchestrator.coordinator.picture import look
 from orchestrator.coordinator.sampling import GpuUse
@@ -27,8 +34,6 @@ from orchestrator.results.frame import frame_of, write_tables
 from orchestrator.results.merge import write_merged
 from orchestrator.results.talos import write_stage_run
 from orchestrator.schema import COMPLETED, FAILED, LOST, StagePlan, StageResult, SweepFile
-
-_T = TypeVar("_T")
 
 _LOOK_EVERY = 0.02  # seconds between two looks at the sweep's files
 _ASK_ENGINE_EVERY = 0.25
@@ -165,7 +170,7 @@ class Coordinator:
             self.stopped = self.stopped or result.status == "paused"
             return
         keep_to_own_rows(self._folder, place, plan, self._members.alive)
-        opened = open_stage(plan, self._folder, self._members.alive, redo=plan.stage in self._redo)
+        opened = open_stage(plan, self._folder, self._members.alive, self._clock.wall(), redo=plan.stage in self._redo)
         if self._draining or plan.rows == 0:
             ending = (
                 ("paused", "stopped before this Scan") if self._draining else ("complete", "there are no rows to run")
@@ -215,7 +220,7 @@ class Coordinator:
             stage.set_aside()
             yield from self._finish(stage, "paused", "stopped on request")
         elif limits.ending is not None:
-            if stage.quiet and stage.redone:
+            if limits.ended:
                 yield from self._end_early(stage, *limits.ending)
         elif not self._draining:
             stage.balance()
@@ -229,6 +234,7 @@ class Coordinator:
     def _finish(self, stage: Stage, status: str, reason: str | None) -> Iterator[Event]:
         """Merge, write the table, and let the driver go on; ``result.json`` comes last."""
         place = self._folder.driver.stage(stage.plan.stage)
+        refuse_links(self._folder, place)
         records = write_merged(self._folder, stage.plan.stage, stage.standing(), self._sweep.keep_models)
         write_tables(frame_of(records), place.results)
         run_name = write_stage_run(self._folder, stage.plan, records, status, self._clock.wall())
@@ -264,7 +270,7 @@ class Coordinator:
         cause, text = ("unknown", said) if said else cause_of(ended)
         heirs = [worker for worker in stage.workers if worker in self._members.alive]
         stage.workers = heirs
-        lost = stage.rescue(number, heirs, f"worker {number}: {text}", cause)
+        lost = stage.rescue(number, heirs, f"worker {number}: {text}", cause, killed=not word)
         if lost is not None:
             yield Notice(
                 text=f"row {lost.row} ended its worker's container twice and is given up: {text}",
@@ -303,24 +309,13 @@ class Coordinator:
             self._members.ask_to_stop()
         deadline = self._clock.steady() + _PATIENCE
         while self._clock.steady() < deadline and self._switch.level < KILL:
-            gone = {each.member for each in self._insist(self._members.ended)}
+            gone = {each.member for each in insist(self._clock, self._members.ended)}
             if all(worker_spec_name(number) in gone for number in self._members.alive):
                 break
             self._clock.sleep(_LOOK_EVERY)
         grace = 0.0 if self._switch.level >= KILL else 2.0
-        self._insist(lambda: self._members.end(grace=grace))
-        self._insist(self._members.clean)
+        insist(self._clock, lambda: self._members.end(grace=grace))
+        insist(self._clock, self._members.clean)
         if self._stage is not None:  # it was cut off: what was recorded meanwhile counts all the same
             with contextlib.suppress(RecordError, OSError):
                 list(self._stage.read_new())
-
-    def _insist(self, ask: Callable[[], _T]) -> _T:
-        """Ask the engine again for a while if it does not answer: what runs must not be left behind."""
-        deadline = self._clock.steady() + _PATIENCE * 6
-        while True:
-            try:
-                return ask()
-            except EngineError:
-                if self._clock.steady() > deadline:
-                    raise
-                self._clock.sleep(1.0)

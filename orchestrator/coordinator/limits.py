@@ -30,7 +30,7 @@ class StageLimits:
         self._dropped: set[int] = set()
         self.ending: tuple[str, str] | None = None
 
-    def catch_up(self, records: list[TrialRecord]) -> None:
+    def catch_up(self, records: list[TrialRecord], wall: str) -> None:
         """Take over a stage that an earlier launch left: its records so far, and what reducers have said of them."""
         seen: set[int] = set()
         while os.path.exists(self._place.reduction(self._looks + 1, "request.json")):
@@ -41,6 +41,8 @@ class StageLimits:
         self._stage.leave_out(self._dropped)
         for record in records:
             self.heed(record)
+        if records and self.ending is None and self._is_late(wall):
+            self._end("paused", "time_limit reached")
         self._unseen = [record for record in self._unseen if record.row not in seen]
 
     def heed(self, record: TrialRecord) -> None:
@@ -64,16 +66,29 @@ class StageLimits:
         """Do what is due: end at the deadline, ask the driver's reducer, take away the rows that it names."""
         if self.ending is not None:
             return
-        if self._deadline is not None and datetime.datetime.fromisoformat(wall).timestamp() >= self._deadline:
+        if self._is_late(wall):
             self._end("paused", "time_limit reached")
         elif self._waiting:
             self._read_answer()
         elif self._interval is not None and self._stage.held_back and self._stage.settled:
             self._let_go_on(self._interval)
 
+    def _is_late(self, wall: str) -> bool:
+        return self._deadline is not None and datetime.datetime.fromisoformat(wall).timestamp() >= self._deadline
+
+    @property
+    def ended(self) -> bool:
+        """Say whether the stage can be closed: something has ended it, and rows that were to run again have."""
+        if self.ending is None or not self._stage.quiet:
+            return False
+        return self.ending[0] == "refused" or self._stage.redone
+
     def _end(self, status: str, reason: str) -> None:
         self.ending = (status, reason)
-        self._stage.halt()
+        if status == "refused" or self._stage.redone:
+            self._stage.halt()
+        else:
+            self._stage.set_aside(but_redone=True)
 
     def _let_go_on(self, interval: int) -> None:
         """Release rows up to the next look, or look: after so many rows as in Talos, so that it sees the rows Talos sees."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from orchestrator.coordinator.limits import StageLimits
 from orchestrator.coordinator.stage import Stage
+from orchestrator.errors import RecordError
 from orchestrator.records.atomic import read_json
 from orchestrator.records.layout import StageDir, SweepDir, free_name
 from orchestrator.records.spool import Chunk
@@ -30,15 +31,15 @@ class Opened:
         return sum(chunk.size for chunk in self.ranges)
 
 
-def open_stage(plan: StagePlan, folder: SweepDir, alive: Collection[int], *, redo: bool) -> Opened:
+def open_stage(plan: StagePlan, folder: SweepDir, alive: Collection[int], wall: str, *, redo: bool) -> Opened:
     """Read what is recorded of a stage; with ``redo`` rows that did not complete are to be dealt again.
 
-    In a stage that a target or a time limit has ended already, only these are.
+    In a stage that a target or a time limit has ended already, only these are. ``wall`` is the time now, UTC ISO 8601.
     """
     stage = Stage(plan=plan, folder=folder, workers=sorted(alive))
     known = stage.take_over(redo=redo)
     limits = StageLimits(stage)
-    limits.catch_up(known)
+    limits.catch_up(known, wall)
     ranges = stage.missing()
     if limits.ending is not None:
         ranges = [chunk for chunk in ranges if chunk.first in stage.superseded]
@@ -73,3 +74,10 @@ def _set_workers_aside(folder: SweepDir, stage: int, alive: Collection[int]) -> 
         old = folder.worker(worker).stage(stage).path
         if os.path.isdir(old) and not os.path.islink(old):
             os.rename(old, free_name(f"{old}.before"))
+
+
+def refuse_links(folder: SweepDir, place: StageDir) -> None:
+    """Raise RecordError where the script has put a link in the place of a folder of the driver that is written to here."""
+    for path in (folder.driver.path, place.path, place.models, place.talos):
+        if os.path.islink(path):
+            raise RecordError(f"{path}: the script has replaced this folder by a link; it is not followed")

@@ -231,8 +231,12 @@ class Stage:
             spool.put(self.of(thief).queue, second)
             spool.finish(aside, chunk)
 
-    def rescue(self, worker: int, heirs: list[int], error: str, cause: str) -> TrialRecord | None:
+    def rescue(
+        self, worker: int, heirs: list[int], error: str, cause: str, *, killed: bool = True
+    ) -> TrialRecord | None:
         """Deal what a dead worker held to ``heirs``; a row that took its container too often is recorded as lost.
+
+        One that ended by itself (not ``killed``) had no row running: nothing is counted against the one it held.
 
         Returns that record, if any. Without heirs the chunks stay where they are, for a replacement.
         """
@@ -243,6 +247,7 @@ class Stage:
         for chunk in spool.waiting(place.active):
             # Rows of a chunk run in order, so the first one without a record was running.
             running = next((row for row in range(chunk.first, chunk.last + 1) if row not in recorded), None)
+            running = running if killed else None
             if running is not None:
                 self._deaths[running] += 1
             if running is not None and self._deaths[running] >= MOST_DEATHS:
@@ -276,12 +281,13 @@ class Stage:
         os.makedirs(path, exist_ok=True)
         return path
 
-    def set_aside(self) -> None:
-        """Take every waiting chunk out of the queues, for a later resume."""
+    def set_aside(self, *, but_redone: bool = False) -> None:
+        """Take every waiting chunk out of the queues, for a later resume; perhaps but those of rows that are to run again."""
         for worker in self.folder.workers():
             place = self.of(worker)
             for chunk in spool.waiting(place.queue):
-                spool.move(place.queue, place.left, chunk)
+                if not (but_redone and chunk.size == 1 and chunk.first in self.superseded):
+                    spool.move(place.queue, place.left, chunk)
 
     def rows_left(self, worker: int) -> int:
         """Count the rows that a worker still holds."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from orchestrator.engine.base import Engine
+from orchestrator.engine.base import Engine, EngineInfo
 from orchestrator.engine.docker import DockerEngine
 from orchestrator.engine.gpus import local_gpus
 from orchestrator.engine.image_recipe import Backend, Device
@@ -28,6 +28,7 @@ __all__ = [
     "image_request",
     "local_gpus",
     "open_engine",
+    "same_engine",
     "worker_image_name",
 ]
 
@@ -40,6 +41,14 @@ def open_engine(kind: str, around: Surroundings, gpus: tuple[Gpu, ...]) -> Engin
     if kind == "process":
         return ProcessEngine(around.environ, gpus, local_topology())
     return docker_engine(around, gpus)
+
+
+def same_engine(engine: Engine, info: EngineInfo, endpoint: str) -> Engine | None:
+    """Give the engine at ``endpoint``: this one, or plain processes of this machine; None for one that is not asked here."""
+    if endpoint == info.endpoint:
+        return engine
+    processes = ProcessEngine({})
+    return processes if endpoint == processes.info().endpoint else None
 
 
 def docker_engine(around: Surroundings, gpus: tuple[Gpu, ...] = ()) -> DockerEngine:

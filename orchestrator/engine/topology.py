@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from orchestrator.errors import SettingsError
 from orchestrator.plan.cpus import Cpu, parse_cpuset
 
 _CPUS, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
@@ -14,7 +15,7 @@ def local_topology(cpus: Path = _CPUS, nodes: Path = _NODES) -> tuple[Cpu, ...]:
     """List the CPUs that are online and that this process may use; none where the kernel does not say."""
     try:
         online = parse_cpuset((cpus / "online").read_text().strip())
-    except (OSError, ValueError):
+    except (OSError, SettingsError):
         return ()
     allowed = os.sched_getaffinity(0) if cpus == _CPUS else set(online)
     node_of = _nodes(nodes)
@@ -29,7 +30,7 @@ def _core(cpu: Path, number: int) -> int:
     """Name a core by the lowest CPU among its hardware threads: core ids repeat from package to package."""
     try:
         return parse_cpuset((cpu / "topology" / "thread_siblings_list").read_text().strip())[0]
-    except (OSError, ValueError):
+    except (OSError, SettingsError):
         return number
 
 
@@ -38,7 +39,7 @@ def _nodes(nodes: Path) -> dict[int, int]:
     for folder in nodes.glob("node[0-9]*"):
         try:
             numbers = parse_cpuset((folder / "cpulist").read_text().strip())
-        except (OSError, ValueError):  # a node without CPUs has an empty list
+        except (OSError, SettingsError):  # a node without CPUs has an empty list
             continue
         found.update(dict.fromkeys(numbers, int(folder.name[4:])))
     return found

@@ -18,7 +18,7 @@ from orchestrator.scan.pulse import Pulse
 from orchestrator.scan.reduction import Reducer
 from orchestrator.scan.rules import refuse_past
 from orchestrator.scan.trial import Trials
-from orchestrator.scan.turns import Turns, several
+from orchestrator.scan.turns import Turns, same_but_for_time, several
 from orchestrator.schema import StagePlan, StageResult, TrialRecord
 from orchestrator.space import Selection
 
@@ -73,8 +73,10 @@ class DriverSession:
         named = next((number for number, name in fitting.items() if name == call.experiment_name), None)
         if named is not None:
             return named
-        if fitting and not several():
-            return next(iter(fitting))
+        similar = (number for number, name in fitting.items() if same_but_for_time(name, call.experiment_name))
+        near = next(iter(fitting), None) if not several() else next(similar, None)
+        if near is not None:
+            return near
         if trouble is not None and not several():
             raise SpaceMismatchError(
                 f"Scan {open_ones[0]} is not the one that this sweep began with ({trouble}): its rows stay as they are; "

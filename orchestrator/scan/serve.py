@@ -19,7 +19,7 @@ from orchestrator.scan.models import KeepPolicy, ModelStore
 from orchestrator.scan.reduction import RemovedRows
 from orchestrator.scan.seeding import read_generators
 from orchestrator.scan.trial import Trials, run_trial
-from orchestrator.scan.turns import Turns, several
+from orchestrator.scan.turns import Turns, same_but_for_time, several
 from orchestrator.schema import Job, StagePlan
 
 _LOOK_EVERY = 0.05  # seconds between two looks at whose Scan is due
@@ -76,7 +76,7 @@ class WorkerSession:
             agree(call.trials, plan)
         except (InputError, FileNotFoundError):
             return False
-        return plan.experiment_name == call.experiment_name or not several()
+        return not several() or same_but_for_time(plan.experiment_name, call.experiment_name)
 
     def _run_stage(self, call: ScanCall, stage: int) -> StageOutcome:
         self._line.speak_here()

@@ -7,17 +7,24 @@ import fcntl
 import mmap
 import multiprocessing
 import os
+import re
 import threading
 from collections.abc import Iterator
 
 from orchestrator.errors import InputError
 
+_LONG_NUMBERS = re.compile(r"\d{4,}|[0-9a-f]{8,}")
 _MOST = 1 << 16  # Scans of one script
 
 
 def several() -> bool:
     """Say whether this script has other threads, or is a process that it forked: others may come to a Scan too."""
     return threading.active_count() > 1 or multiprocessing.parent_process() is not None
+
+
+def same_but_for_time(one: str, other: str) -> bool:
+    """Say whether two names differ in long numbers alone: the time or a random id, made anew in each process."""
+    return _LONG_NUMBERS.sub("#", one) == _LONG_NUMBERS.sub("#", other)
 
 
 class Turns:

@@ -116,8 +116,11 @@ class BackendLimits:
         _set_interop_once(torch, self._share.threads)
         fraction = self._share.gpu_fraction
         if self._share.gpus and fraction is not None:
+            # Now if the device is in use, else when it is first used: to set it takes the device, and a process that has taken
+            # one cannot fork others that use it.
+            later = getattr(torch.cuda, "_lazy_call", lambda do: do())
             for device in range(torch.cuda.device_count()):
-                torch.cuda.set_per_process_memory_fraction(fraction, device)
+                later(lambda device=device: torch.cuda.set_per_process_memory_fraction(fraction, device))
                 self._applied.setdefault("torch_memory_fraction", []).append(fraction)
 
     def _jax(self, _jax: ModuleType) -> None:
@@ -190,7 +193,7 @@ def _set_interop_once(torch: Any, threads: int) -> None:
 
 class _ReadBack:
     def __init__(self, line: Any, limits: BackendLimits) -> None:
-        self._line, self._limits, self._said = line, limits, False
+        self._line, self._limits, self._said, self._again = line, limits, False, False
         self.receive, self.speak_here = line.receive, line.speak_here
 
     def send(self, message: dict[str, Any]) -> None:
@@ -200,6 +203,11 @@ class _ReadBack:
                 message = {"type": "refuse", "error": mismatch, "status": EnvironmentNotReadyError.exit_code}
             self._said = True
         self._line.send(message)
+        if not self._again and message["type"] == "done":
+            self._again = True  # the first trial has used the device, and what holds on it can be read by now
+            mismatch = self._limits.write()
+            if mismatch is not None:
+                self._line.send({"type": "notice", "text": mismatch})
 
 
 def _state(name: str, module: Any) -> dict[str, Any]:

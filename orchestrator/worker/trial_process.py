@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
 import json
 import os
 import random
+import signal
 import sys
 import traceback
 from types import ModuleType
@@ -23,6 +25,8 @@ from orchestrator.scan.session import enter_session
 from orchestrator.schema import Job
 from orchestrator.worker.limits import BackendLimits
 from orchestrator.worker.world import prepare_world, world_hooks
+
+_PR_SET_PDEATHSIG = 1
 
 
 class PipeLine:
@@ -63,6 +67,7 @@ class PipeLine:
 def run_script(job: Job, read: int, write: int, stage: int) -> int:
     """Run the script from its first line, with Talos's Scan taken over; the exit status is the script's own."""
     _be_the_victim()
+    _end_with_parent()
     line = PipeLine(read, write) if job.role == "worker" else None
     limits = BackendLimits(job)
     try:
@@ -102,6 +107,17 @@ def _be_the_victim() -> None:
             stream.write("1000")
     except OSError:
         return  # not on this kernel; the supervisor is small and therefore not the first choice anyway
+
+
+def _end_with_parent() -> None:
+    # A supervisor that is killed leaves nobody who knows of this process, which may hold a GPU for hours.
+    parent = os.getppid()
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    except (OSError, AttributeError):
+        return  # not on this kernel; the pipe tells at the end of the trial
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _run_main(job: Job) -> dict[str, Any]:

@@ -11,12 +11,12 @@ import pytest
 from orchestrator.leases import BusyError, holders, leased
 
 
-def never(folder):
+def never(holder):
     return False
 
 
 def lease(place, parts, sweep="mine", still_runs=never):
-    return leased(parts, sweep, f"/runs/{sweep}", still_runs, place=str(place))
+    return leased(parts, sweep, f"/runs/{sweep}", "here", still_runs, place=str(place))
 
 
 def test_two_halves_fit_and_a_third_does_not(tmp_path):
@@ -49,7 +49,7 @@ def test_every_user_can_lease_and_nobody_can_remove_anothers(tmp_path):
 HOLD = """
 import os, signal, sys
 from orchestrator.leases import leased
-with leased({"GPU-1": 1.0}, "dead", "/runs/dead", lambda folder: False, place=sys.argv[1]):
+with leased({"GPU-1": 1.0}, "dead", "/runs/dead", "there", lambda holder: False, place=sys.argv[1]):
     print("held", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -61,13 +61,13 @@ def test_a_dead_owner_holds_nothing_unless_its_workers_still_run(tmp_path):
     assert done.stdout == "held\n"
     asked = []
 
-    def still_runs(folder):
-        asked.append(folder)
+    def still_runs(holder):
+        asked.append((holder.folder, holder.engine))
         return True
 
     with pytest.raises(BusyError, match=r"in use by dead"):
         lease(place, {"GPU-1": 1.0}, still_runs=still_runs).__enter__()
-    assert asked == ["/runs/dead"]
+    assert asked[0] == ("/runs/dead", "there")
     with lease(place, {"GPU-1": 1.0}):
         assert [each.sweep for each in holders(never, str(place))] == ["mine"]
 
@@ -75,7 +75,7 @@ def test_a_dead_owner_holds_nothing_unless_its_workers_still_run(tmp_path):
 def test_a_sweep_that_is_resumed_is_not_in_its_own_way(tmp_path):
     place = tmp_path / "leases"
     subprocess.run([sys.executable, "-c", HOLD, str(place)], capture_output=True, check=False)
-    with lease(place, {"GPU-1": 1.0}, "dead", still_runs=lambda folder: True):
+    with lease(place, {"GPU-1": 1.0}, "dead", still_runs=lambda holder: holder.pid != os.getpid()):
         pass
 
 
@@ -89,3 +89,11 @@ def test_what_anybody_else_puts_there_is_passed_over(tmp_path):
     with lease(place, {"GPU-1": 1.0}):
         pass
     assert {path.name for path in place.iterdir()} == {"a.json", "b.json", "c.json", "d.json", "lock"}
+
+
+def test_a_lease_outlives_a_launch_that_could_not_end_its_workers(tmp_path):
+    place = tmp_path / "leases"
+    with lease(place, {"GPU-1": 1.0}, "stuck", still_runs=lambda holder: True):
+        pass
+    assert [each.sweep for each in holders(lambda holder: True, str(place))] == ["stuck"]
+    assert holders(never, str(place)) == []

@@ -10,6 +10,7 @@ from makers import plan, record
 
 from orchestrator.config import Settings, restore_settings, stored_settings
 from orchestrator.coordinator.limits import StageLimits
+from orchestrator.coordinator.opening import open_stage
 from orchestrator.coordinator.stage import Stage
 from orchestrator.errors import SettingsError
 from orchestrator.records import spool
@@ -98,7 +99,7 @@ class TestCatchUp:
     def limits(self, folder, **values):
         stage = Stage(plan=plan(20, **values), folder=folder, workers=[])
         limits = StageLimits(stage)
-        limits.catch_up(stage.take_over(redo=False))
+        limits.catch_up(stage.take_over(redo=False), NOW)
         return stage, limits
 
     def test_a_target_that_was_reached_unseen_ends_the_stage(self, folder):
@@ -146,6 +147,35 @@ class TestCatchUp:
         limits.look(NOW)
         assert rows_of(spool.waiting(stage.of(0).queue)) == [4, 6, 7, 8]
         assert stage.dropped == {5, 19}
+
+
+class TestRedoneRowsAndEndings:
+    def test_a_time_that_is_over_ends_all_but_the_rows_that_run_again(self, folder):
+        write_rows(folder, 0, record(0), failed(1), failed(2))
+        opened = open_stage(plan(20, deadline=1.0), folder, (), NOW, redo=True)
+        assert opened.limits.ending == ("paused", "time_limit reached")
+        assert rows_of(opened.ranges) == [1, 2]
+        stage = opened.stage
+        stage.workers = [0]
+        stage.deal(opened.ranges)
+        assert not opened.limits.ended, "they have not run yet"
+        write_rows(folder, 0, record(1, attempt=2), record(2, attempt=2))
+        list(stage.read_new())
+        assert opened.limits.ended
+
+    def test_a_target_that_is_reached_meanwhile_leaves_them_in_the_queues(self, folder):
+        write_rows(folder, 0, failed(1), failed(2), record(0))
+        opened = open_stage(plan(20, target=["loss", 0.5, False]), folder, (), NOW, redo=True)
+        stage = opened.stage
+        stage.workers = [3]
+        stage.deal(opened.ranges)
+        opened.limits.heed(record(1, attempt=2))
+        assert opened.limits.ending is not None
+        assert rows_of(spool.waiting(stage.of(3).queue)) == [1, 2]
+        opened.limits.ending = None
+        opened.limits.refuse("no")
+        assert rows_of(spool.waiting(stage.of(3).queue)) == []
+        assert opened.limits.ended
 
 
 class TestSettings:

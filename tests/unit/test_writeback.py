@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import writeback
 from orchestrator.errors import RecordError
 from orchestrator.writeback import JOURNAL, WriteBack, take_out
 
@@ -145,6 +146,37 @@ class TestTakeOut:
         assert self.undo(project) == [str(project / "old/a.txt")]
         assert (project / "old/a.txt").read_text() == "by hand"
         assert tree(project / "new") == {"mine.txt": "mine"}
+
+    def test_a_step_that_fails_leaves_the_original(self, changes, project, monkeypatch):
+        (changes / "kept.txt").write_text("new")
+        move = writeback._move
+
+        def fail(source, target):
+            if source.startswith(str(changes)):
+                raise OSError(28, "No space left on device")
+            move(source, target)
+
+        monkeypatch.setattr(writeback, "_move", fail)
+        assert apply(changes, project) == [str(project / "kept.txt")]
+        assert (project / "kept.txt").read_text() == "kept"
+        assert (changes / "kept.txt").read_text() == "new"
+
+    def test_a_process_that_dies_between_two_steps_loses_nothing(self, changes, project, monkeypatch):
+        (changes / "kept.txt").write_text("new")
+        move = writeback._move
+
+        def die(source, target):
+            if source.startswith(str(changes)):
+                raise KeyboardInterrupt
+            move(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(writeback, "_move", die)
+            with pytest.raises(KeyboardInterrupt):
+                apply(changes, project)
+        assert not (project / "kept.txt").exists()
+        assert self.undo(project) == []
+        assert (project / "kept.txt").read_text() == "kept"
 
     def test_nothing_written_is_nothing_to_take_out(self, project):
         before = tree(project)
