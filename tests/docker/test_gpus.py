@@ -20,7 +20,8 @@ import pytest
 from tests.conftest import Bench, Done, recorded_rows, wait_until
 
 HERE = Path(__file__).parent / "standin"
-GPUS = [f"GPU-0000000{number}-1111-2222-3333-444444444444" for number in range(4)]
+# Of this run alone: leases hold over all sweeps of a machine, those of a second run of these tests too.
+GPUS = [f"GPU-0000000{number}-1111-2222-3333-{os.getpid():012d}" for number in range(4)]
 SCRIPT = """import os, sys, time, talos
 def model(x, y, xv, yv, p):
     time.sleep(float(sys.argv[1]))

@@ -49,3 +49,11 @@ def nvmlDeviceGetMigMode(_handle):  # noqa: N802
 
 def nvmlDeviceGetComputeMode(_handle):  # noqa: N802
     return 0
+
+
+def nvmlDeviceGetHandleByUUID(uuid):  # noqa: N802
+    return _uuids().index(uuid)
+
+
+def nvmlDeviceGetComputeRunningProcesses(_handle):  # noqa: N802
+    return []
