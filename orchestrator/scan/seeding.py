@@ -35,13 +35,19 @@ def seed_everything(value: int) -> None:
         seed_backend(name, value)
 
 
-def seed_backend(name: str, value: int | None = None) -> None:
+def _imported(name: str) -> Any:
+    """Give a module that is there; None while another thread is still importing it, when to touch it may break both."""
+    module = sys.modules.get(name)
+    return None if getattr(getattr(module, "__spec__", None), "_initializing", False) else module
+
+
+def seed_backend(name: str, value: int | None = None, *, at_import: bool = False) -> None:
     """Seed one module if it is there; without ``value``, as what is in force says, if anything."""
     if name == "torch" and value is None and _Current.torch is not None:
         _set_torch(sys.modules["torch"], _Current.torch)
         return
     value = _Current.seed if value is None else value
-    module = sys.modules.get(name)
+    module = sys.modules.get(name) if at_import else _imported(name)
     if module is None or value is None:
         return
     if name == "numpy" and hasattr(module, "random"):  # another thread may be importing it right now
@@ -82,7 +88,7 @@ def _from_json(state: list[Any]) -> Any:
 def read_generators() -> dict[str, Any]:
     """Give the state of ``random``, numpy, TensorFlow and Torch's CPU generator as JSON, to go on from in another process."""
     state: dict[str, Any] = {"random": _as_json(random), "drawn": _Current.drawn}
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    numpy, torch = _imported("numpy"), _imported("torch")
     if numpy is not None:
         name, keys, position, has_gauss, cached = numpy.random.get_state()
         state["numpy"] = [name, [int(key) for key in keys], int(position), int(has_gauss), float(cached)]
@@ -99,7 +105,7 @@ def set_generators(state: dict[str, Any], seed: int) -> None:
     seed_everything(seed)
     random.setstate(_from_json(state["random"]))
     _Current.drawn = int(state["drawn"])
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    numpy, torch = _imported("numpy"), _imported("torch")
     if numpy is not None and "numpy" in state:
         name, keys, position, has_gauss, cached = state["numpy"]
         numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, cached))

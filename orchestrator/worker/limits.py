@@ -76,7 +76,7 @@ class BackendLimits:
             os.environ[_VISIBLE] = self._own_devices
 
     def _tensorflow(self, tf: ModuleType) -> None:
-        seed_backend("tensorflow")
+        seed_backend("tensorflow", at_import=True)
         self._keep_devices()
         if self._share is None or not self._share.gpus:
             return
@@ -108,7 +108,7 @@ class BackendLimits:
         return size
 
     def _torch(self, torch: ModuleType) -> None:
-        seed_backend("torch")
+        seed_backend("torch", at_import=True)
         self._keep_devices()
         if self._share is None:
             return

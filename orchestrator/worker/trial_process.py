@@ -96,7 +96,7 @@ def run_script(job: Job, read: int, write: int, stage: int) -> int:
 
 
 def _numpy(module: ModuleType) -> None:
-    seed_backend("numpy")
+    seed_backend("numpy", at_import=True)
     pin_default_rng(module)
 
 
