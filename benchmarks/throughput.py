@@ -53,13 +53,13 @@ def train(kind, seed):
 
 PLAIN = """
 import glob, json, sys, time
-sys.path.insert(0, "/work")
+sys.path.insert(0, "/bench")
 from work import train
 kind, number, workers = sys.argv[1], sys.argv[3], int(sys.argv[4])
 rows = [int(row) for row in sys.argv[2].split(",")]
 train(kind, 0)  # imports and first-time costs
-open(f"/work/ready-{number}", "w").close()
-while len(glob.glob("/work/ready-*")) < workers:  # nobody's imports are in anybody's time
+open(f"/bench/ready-{number}", "w").close()
+while len(glob.glob("/bench/ready-*")) < workers:  # nobody's imports are in anybody's time
     time.sleep(0.01)
 begun = time.time()
 for row in rows:
@@ -97,8 +97,8 @@ def by_hand(image: str, folder: str, kind: str, rows: int, workers: int, variabl
     started = [
         client.containers.run(
             image,
-            ["python3", "/work/plain.py", kind, ",".join(map(str, range(number, rows, workers))), str(number), str(workers)],
-            detach=True, environment=environment, volumes={folder: {"bind": "/work", "mode": "rw"}},
+            ["python3", "/bench/plain.py", kind, ",".join(map(str, range(number, rows, workers))), str(number), str(workers)],
+            detach=True, environment=environment, volumes={folder: {"bind": "/bench", "mode": "rw"}},
             user=f"{os.getuid()}:{os.getgid()}",
         )
         for number in range(workers)

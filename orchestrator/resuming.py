@@ -90,22 +90,23 @@ def resume(
         _end_elsewhere(prepared.engine, left.path, folder)
         running = _take_stock(prepared.engine, folder, keep=not left.changed and opening.workers_can_go_on)
         prepared = _number_on(prepared, sweep, folder, running, stamp_of(clock), opening.redo)
-        _reopen(folder, opening)
-        _set_driver_aside(folder)
-        for path in take_out(prepared.sweep.project, folder.written, free_name(folder.driver.files)):
-            say(f"note: {path} was written by the script and changed since: it stays, and the script meets it")
-        remove_scratch(prepared, folder, skip=running)
-        write_decisions(prepared, folder)
-        remember_launch(folder, left.settings, left.around, left.arguments)
-        members = members_of(prepared, folder)
-        for number in running:
-            members.adopt(number)
-        kept = f", {len(running)} of them still running" if running else ""
-        say(f"sweep {folder.name}: resumed with {prepared.sweep.workers} workers{kept}, folder {folder.path}")
-        for note in prepared.sweep.notes:
-            say(f"note: {note}")
-        switch.armed = True
+        # Before anything is taken back: where the GPUs are not to be had, the folder stays as it was.
         with gpus_of(prepared, folder, left.settings.wait_for_gpu, clock, say):
+            _reopen(folder, opening)
+            _set_driver_aside(folder)
+            for path in take_out(prepared.sweep.project, folder.written, free_name(folder.driver.files)):
+                say(f"note: {path} was written by the script and changed since: it stays, and the script meets it")
+            remove_scratch(prepared, folder, skip=running)
+            write_decisions(prepared, folder)
+            remember_launch(folder, left.settings, left.around, left.arguments)
+            members = members_of(prepared, folder)
+            for number in running:
+                members.adopt(number)
+            kept = f", {len(running)} of them still running" if running else ""
+            say(f"sweep {folder.name}: resumed with {prepared.sweep.workers} workers{kept}, folder {folder.path}")
+            for note in prepared.sweep.notes:
+                say(f"note: {note}")
+            switch.armed = True
             return carry_out(prepared, folder, members, switch, clock, show, opening.redo)
 
 
@@ -184,8 +185,11 @@ def _is_known(run: RunDir) -> bool:
 
 
 def _end_elsewhere(engine: Engine, path: str, folder: SweepDir) -> None:
-    """End what still runs under the path that the folder had before it was moved: it writes into it all the same."""
-    if path != folder.path and engine.members(path):
+    """End what still runs under the path that the folder had before it was moved: it writes into it all the same.
+
+    Not where that path is still there: this folder is a copy then, and the other sweep none of its business.
+    """
+    if path != folder.path and not os.path.lexists(path) and engine.members(path):
         engine.stop(path, grace=_GRACE)
         engine.remove(path)
 

@@ -150,6 +150,13 @@ class TestRescue:
         assert made.rescue(0, [1], "killed", "signal") is None
         assert spool.waiting(made.of(1).queue) == [Chunk(0, 0, 4)]
 
+    def test_a_worker_that_ended_by_itself_counts_against_no_row(self, stage):
+        made = stage(1, 2)
+        chunk = spool.claim(made.of(0).queue, made.of(0).active)
+        for worker in (0, 1, 0):
+            assert made.rescue(worker, [1 - worker], "fresh", "unknown", killed=False) is None
+            assert spool.move(made.of(1 - worker).queue, made.of(1 - worker).active, chunk)
+
     def test_of_a_worker_that_held_nothing_moves_nothing(self, stage):
         made = stage(4, 2)
         made.rescue(0, [1], "killed", "signal")
