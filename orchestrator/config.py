@@ -167,8 +167,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
             number = None
         if number is None or isinstance(value, bool) or (isinstance(value, float) and number != value):
             kind = "whole number" if _NUMBERS[name] is int else "number"
-            auto = ": give one, or auto" if name in _OR_AUTO else ""
-            raise SettingsError(f"{where}: {name} {value!r} is not a {kind}{auto}")
+            raise SettingsError(f"{where}: {name} {value!r} is not a {kind}")
         return number
     if name in _CHOICES and value not in _CHOICES[name]:
         raise SettingsError(f"{where}: {name} {value!r}: give {' or '.join(_CHOICES[name])}")
